@@ -415,6 +415,7 @@ run_tests() {
     step "Debian package" check_deb
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
+    step "examples" python3 scripts/examples_check.py docs/examples "$release_binary"
     join_beside
     step "fleets, crash points" plays  # not beside the others, because all use the directory of the release build
   fi

@@ -58,7 +58,8 @@ type measurement struct {
 }
 
 // TestBench measures kubectl drain and haulout drain in turn on the same workloads and prints a table, for people and
-// for the README. It fails if a drain does not succeed, or if it exceeds the workload's limits (bench_judge_test.go).
+// for docs/numbers.md. It fails if a drain does not succeed, or if it exceeds the workload's limits
+// (bench_judge_test.go).
 //
 // HAULOUT_BENCH=1 runs it, HAULOUT_BENCH_RUNS (3) is the number of runs whose median is shown. HAULOUT_BENCH_ONLY names
 // the workloads, HAULOUT_BENCH_TOOLS the rows (kubectl, settle0, default, five, guarded), both separated by commas.
