@@ -64,8 +64,12 @@ func TestTerminalDisappears(t *testing.T) {
 	// read is ended first.
 	must(t, person.SetReadDeadline(time.Now()))
 	<-read
+	// A process that another test is just starting has the terminal open, too, until its exec. ForkLock waits for that.
+	syscall.ForkLock.Lock()
 	closed := time.Now()
-	must(t, person.Close())
+	err := person.Close()
+	syscall.ForkLock.Unlock()
+	must(t, err)
 	exit := exitCode(drain.Wait())
 	withinASecond(t, "stopped after", time.Since(closed))
 	if exit != 129 {
