@@ -133,7 +133,7 @@ class LargeFleet : public haulout::testing::VirtualTimeTest {
     co_await clock.sleep_until(clock.now() + 1min);
     const auto wanted = row("an update comes for all nodes");
     const std::size_t slots = std::max<std::size_t>(1, size / nodes_for_a_slot);
-    EXPECT_LE(lists(wanted), 10 * slots + 40) << "the number of lists grows with the slots, not with the agents";
+    EXPECT_LE(lists(wanted), 4 * slots + 40) << "the number of lists grows with the slots, not with the agents";
     co_await until_all_are_idle("1.1", 48h);
     const auto updated = row("until all nodes are updated");
     EXPECT_LE(updated.requests, 150 * size);

@@ -40,6 +40,7 @@ void Meter::count(const http::Request& request) {
   std::string kind = call.verb + " " + std::string(call.info ? call.info->resource : "-");
   if (!call.subresource.empty()) kind += "/" + call.subresource;
   if (!call.option("labelSelector").empty() || !call.option("fieldSelector").empty()) kind += " by selector";
+  if (!call.option("continue").empty()) kind += ", further page";
   ++counts_.requests;
   ++counts_.kinds[kind];
   ++counts_.by_second[std::chrono::floor<std::chrono::seconds>(clock_.now().time_since_epoch())];
