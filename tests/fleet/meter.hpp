@@ -20,7 +20,7 @@ class Meter final : public http::Transport {
   struct Counts {
     std::size_t requests = 0;                    // watches count, too
     std::size_t bytes = 0;                       // of bodies that the server has sent, watch events included
-    std::map<std::string, std::size_t> kinds{};  // number of requests, "list nodes", "list nodes, further page" …
+    std::map<std::string, std::size_t> kinds{};  // number of requests of each kind: "list nodes"
     std::map<std::chrono::seconds, std::size_t> by_second{};  // number of requests in each second
     std::size_t most_in_a_second() const;
   };
