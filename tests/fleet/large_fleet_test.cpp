@@ -108,6 +108,7 @@ class LargeFleet : public haulout::testing::VirtualTimeTest {
                              meter.open_watches());
     if (std::getenv("HAULOUT_FLEET_KINDS"))
       for (const auto& [kind, number] : counts.kinds) std::cout << "    " << number << " " << kind << "\n";
+    std::cout.flush();  // a person may wait for the next row
     since = clock.now();
     meter.reset();
     return counts;
