@@ -222,8 +222,7 @@ Task<GroupView> with_degraded_holders(k8s::Client& client, GroupView view, TimeP
     if (holder.empty()) continue;
     const auto node = co_await client.get_node(holder, deadline);
     if (!node && !k8s::is_gone(node.error())) co_return node.error();
-    if (node && state_of(k8s::value_at(node->labels, state_label).value_or("")) == State::degraded)
-      view.degraded[holder] = printable(k8s::value_at(node->labels, reason_label).value_or(""));
+    if (node) note_if_degraded(view, *node, state_of(k8s::value_at(node->labels, state_label).value_or("")));
   }
   co_return view;
 }

@@ -289,6 +289,11 @@ std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const st
   return found;
 }
 
+void note_if_degraded(GroupView& view, const k8s::Node& node, std::optional<State> state) {
+  if (state == State::degraded)
+    view.degraded[node.name] = printable(k8s::value_at(node.labels, reason_label).value_or(""));
+}
+
 GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<PoolNode>& nodes,
                   const std::vector<k8s::Lease>& slots) {
   GroupView view{std::move(group), slots};
@@ -297,8 +302,7 @@ GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std:
     if (!view.group.zone.empty() && k8s::value_at(node.labels, zone_label_key) != view.group.zone) continue;
     view.members += each.counts;
     if (!in_service(node)) view.out.push_back(out_node(node, each.counts));
-    if (each.state == State::degraded)
-      view.degraded[node.name] = printable(k8s::value_at(node.labels, reason_label).value_or(""));
+    note_if_degraded(view, node, each.state);
   }
   return view;
 }

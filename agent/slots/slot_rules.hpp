@@ -134,6 +134,9 @@ struct PoolNode {
 std::vector<PoolNode> nodes_of(const OwnPool& pool, const OwnNode& own, const std::vector<ListedNode>& nodes,
                                const std::vector<k8s::Lease>& turns);
 
+// Notes in the view that the node is degraded, and why; nothing if its label has another state.
+void note_if_degraded(GroupView& view, const k8s::Node& node, std::optional<State> state);
+
 // Fills all fields of the view except `limit` and `as_of`.
 GroupView view_of(SlotGroup group, const std::string& zone_label_key, const std::vector<PoolNode>& nodes,
                   const std::vector<k8s::Lease>& slots);

@@ -233,8 +233,7 @@ Rows fleet_rows() {
       {"compare",
        {ValueType::text, "option=values", "", {}, read_comparison, [](const S&) { return std::string(); }},
        "With --all: rehearse the update once with each value of an option of the agents, and print a table. The "
-       "options "
-       "are " +
+       "options are " +
            joined({std::begin(comparable_options), std::end(comparable_options)}, ", ") +
            "; the values are separated by commas: max-unavailable=1,2,10%."},
       {"max-unavailable",
@@ -243,9 +242,7 @@ Rows fleet_rows() {
        "(10%). Overrides the configuration."},
       {"plan", boolean<S>({&S::rehearse, &Rehearse::plan}),
        "With --all: find the fastest max-unavailable that harms no workload and leaves capacity for all pods, and say "
-       "why "
-       "the "
-       "next faster one does not. With --compare: find it among the compared values."},
+       "why the next faster one does not. With --compare: find it among the compared values."},
       {"ramp", text<S>({&S::rehearse, &Rehearse::ramp}, "numbers, percentages", agent::check_ramp),
        "With --all: the sizes of the waves in which the version is rolled out, like 1,2,5%,25%. Overrides the "
        "configuration."},
