@@ -7,7 +7,7 @@
 #include "cli/rehearse/rehearsal_text.hpp"
 #include "k8s/codec.hpp"
 #include "rehearse/charts.hpp"
-#include "tests/rehearse/a_snapshot.hpp"
+#include "tests/rehearse/a_fleet.hpp"
 
 namespace haulout::rehearse {
 namespace {
@@ -24,25 +24,10 @@ using ::testing::SizeIs;
 using Json = nlohmann::json;
 
 // Three nodes with four CPUs and one pod each. The pods belong to a ReplicaSet and take 20 s to terminate.
-class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
+class FleetRehearsalTest : public ::testing::Test, protected AFleet {
  protected:
-  FleetRehearsalTest() {
-    for (const char* name : {"n1", "n2", "n3"}) add_node(name, "4");
-    items.push_back(workload("ReplicaSet", "web", {{"replicas", 3}}));
-    items.push_back(pod("web-a", "ReplicaSet", "web", "500m", "n1"));
-    items.push_back(pod("web-b", "ReplicaSet", "web", "500m", "n2"));
-    items.push_back(pod("web-c", "ReplicaSet", "web", "500m", "n3"));
-    // Fri 2027-01-15 08:00:00 UTC
-    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
-    input.give_up = 1h;
-  }
+  FleetRehearsalTest() : AFleet("4") {}
 
-  FleetRehearsal play() {
-    input.snapshot.documents = {{document()}};
-    auto result = rehearse_fleet(input);
-    if (!result) throw std::runtime_error(result.error().message());
-    return *std::move(result);
-  }
   std::string problem() {
     input.snapshot.documents = {{document()}};
     auto result = rehearse_fleet(input);
@@ -64,8 +49,6 @@ class FleetRehearsalTest : public ::testing::Test, protected ASnapshot {
   void annotate(const std::string& node, const std::string& key, const std::string& value) {
     item(node)["metadata"]["annotations"][key] = value;
   }
-
-  FleetInput input;
 };
 
 TEST_F(FleetRehearsalTest, OneNodeAfterTheOther) {

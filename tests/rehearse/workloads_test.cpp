@@ -8,7 +8,7 @@
 #include "rehearse/comparison.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
 #include "rehearse/stage.hpp"
-#include "tests/rehearse/a_snapshot.hpp"
+#include "tests/rehearse/a_fleet.hpp"
 
 namespace haulout::rehearse {
 namespace {
@@ -20,24 +20,10 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
 // Three nodes with two CPUs and one pod of a ReplicaSet each, and room for all of them on one node.
-class WorkloadsTest : public ::testing::Test, protected ASnapshot {
+class WorkloadsTest : public ::testing::Test, protected AFleet {
  protected:
-  WorkloadsTest() {
-    for (const char* name : {"n1", "n2", "n3"}) add_node(name, "2");
-    items.push_back(workload("ReplicaSet", "web", {{"replicas", 3}}));
-    items.push_back(pod("web-a", "ReplicaSet", "web", "500m", "n1"));
-    items.push_back(pod("web-b", "ReplicaSet", "web", "500m", "n2"));
-    items.push_back(pod("web-c", "ReplicaSet", "web", "500m", "n3"));
-    input.snapshot.read_at = WallTime(std::chrono::seconds(1'800'000'000));
-    input.give_up = 1h;
-  }
+  WorkloadsTest() : AFleet("2") {}
 
-  FleetRehearsal play() {
-    input.snapshot.documents = {{document()}};
-    auto result = rehearse_fleet(input);
-    if (!result) throw std::runtime_error(result.error().message());
-    return *std::move(result);
-  }
   static const OwnerCourse& owner_of(const FleetRehearsal& rehearsal, const std::string& name) {
     for (const OwnerCourse& owner : rehearsal.owners)
       if (owner.owner == name) return owner;
@@ -50,8 +36,6 @@ class WorkloadsTest : public ::testing::Test, protected ASnapshot {
         std::count_if(rows.begin(), rows.end(), [](const auto& row) { return row.leaving; }));
   }
   static const OwnerCourse& web(const FleetRehearsal& rehearsal) { return owner_of(rehearsal, "shop/ReplicaSet/web"); }
-
-  FleetInput input;
 };
 
 TEST_F(WorkloadsTest, OneNodeAtATimeTakesOnePodAtATime) {
