@@ -30,7 +30,7 @@ bool may_belong_to(const ControllerQuestion& found, const Controller& controller
 bool is_read_again(const std::map<std::string, ControllerGroup>& all, const ControllerGroup& group) {
   const Controller& top = group.controller;
   if (group.holds || top.unknown.empty() || top.gone || top.cannot_scale) return group.holds;
-  const ControllerQuestion question{{top.api_version, top.kind, top.name, top.uid}, top.ns};
+  const ControllerQuestion question{{top.api_version, top.kind, top.name, top.uid}, top.ns, {}};
   return std::any_of(all.begin(), all.end(), [&](const auto& entry) {
     return entry.second.holds && may_belong_to(question, entry.second.controller);
   });
@@ -129,6 +129,14 @@ Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, Re
 
 std::string controller_key(const std::string& ns, const std::string& uid) {
   return ns + "/" + uid;
+}
+
+ControllerQuestion question_about(const k8s::Pod& pod) {
+  ControllerQuestion question{*pod.controller, pod.ns, {}};
+  if (!pod.owned && pod.surge_mark && !pod.surge_mark->deployment_uid.empty())
+    question.above =
+        k8s::OwnerReference{"apps/v1", "Deployment", pod.surge_mark->deployment, pod.surge_mark->deployment_uid, true};
+  return question;
 }
 
 void ControllerQuestions::want(ControllerQuestion question) {
@@ -295,7 +303,7 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
   for (const auto& [uid, group] : groups_) {
     if (group.read_again_at > now || !is_read_again(groups_, group)) continue;
     const Controller& top = group.controller;
-    return ControllerQuestion{{top.api_version, top.kind, top.name, top.uid}, top.ns};
+    return ControllerQuestion{{top.api_version, top.kind, top.name, top.uid}, top.ns, {}};
   }
   return std::nullopt;
 }
@@ -330,7 +338,7 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
   if (!pod || !is_guarded(*pod)) return gone(uid, now);
-  const ControllerQuestion question{*pod->controller, pod->ns};
+  const ControllerQuestion question = question_about(*pod);
   const std::string owner = question.key();
   const auto top = tops_.find(owner);
   owner_[uid] = owner;

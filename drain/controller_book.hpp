@@ -80,9 +80,14 @@ std::string controller_key(const std::string& ns, const std::string& uid);
 struct ControllerQuestion {
   k8s::OwnerReference owner;
   std::string ns;
+  // The Deployment above `owner`, if the mark of a surged pod names it. It is looked up if `owner` does not exist.
+  std::optional<k8s::OwnerReference> above{};
 
   std::string key() const { return controller_key(ns, owner.uid); }
 };
+
+// Returns the question about the direct controller of the pod, which must have one.
+ControllerQuestion question_about(const k8s::Pod& pod);
 
 // Schedules the look-ups of the direct controllers of pods. `key` is always the controller_key() of such a controller.
 class ControllerQuestions {

@@ -195,7 +195,7 @@ bool ControllerGuard::reads_first(const k8s::Pod& pod, TimePoint now) {
   if (!group || group->controller.gone || now - group->looked_at < ControllerBook::reread) return false;
   group->holds = true;
   group->read_again_at = std::min(group->read_again_at, now);
-  book_.questions().note({*pod.controller, pod.ns});
+  book_.questions().note(question_about(pod));
   wishes_to_read_ = true;
   return true;
 }
@@ -246,7 +246,7 @@ Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
   } else if (group && !pod.surged() && single_replica(pod, group->controller) == SingleReplica::block) {
     // A pod that is surged already waits for its replacement, also if its Deployment has one replica only since then.
     group->holds = true;
-    book_.questions().note({*pod.controller, pod.ns});
+    book_.questions().note(question_about(pod));
     finding = {
         Verdict::refuse, reason::single_replica,
         fmt::format("{} has a single replica, so it is unavailable while this pod moves; scale it to two replicas "

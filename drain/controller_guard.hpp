@@ -59,7 +59,7 @@ class ControllerGuard final : public EvictionGuard {
   TimePoint next_due(TimePoint now) const;
 
  private:
-  void want(const k8s::Pod& pod) { book_.questions().want({*pod.controller, pod.ns}); }
+  void want(const k8s::Pod& pod) { book_.questions().want(question_about(pod)); }
   std::optional<Hold> held_by_canary(const ControllerGroup& group, TimePoint now) const;
   std::optional<Hold> held_by_budget(const ControllerGroup& group, const k8s::Pod& pod) const;
   const ControlledPod* homeless(const ControllerGroup& group) const;

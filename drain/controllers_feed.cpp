@@ -84,6 +84,8 @@ Task<Controller> ControllersFeed::find(ControllerQuestion question, TimePoint un
     if (k8s::is_forbidden(top.error()) || k8s::may_heal(top.error())) co_return std::move(top).error();
     co_return nothing_known_of(last, ns, top.error().message());
   }
+  if (top->controller && top->controller->gone && question.above)
+    co_return co_await find({*question.above, ns, {}}, until, others_until);
   if (top->controller) co_return *std::move(top->controller);
   auto scaled = co_await find_scale(top->owner, ns, std::min(until, others_until));
   if (!scaled && k8s::may_heal(scaled.error()) && session_.now() < until)
@@ -99,7 +101,7 @@ asio::awaitable<bool> ControllersFeed::look_up(std::vector<k8s::Pod> pods, bool 
   for (const k8s::Pod& pod : pods) {
     if (!is_guarded(pod) || !(guards || pod.surge_mark)) continue;
     const bool known = book_.of(pod) != nullptr;
-    const ControllerQuestion question{*pod.controller, pod.ns};
+    const ControllerQuestion question = question_about(pod);
     if ((known && !anew) || asked.contains(question.key())) continue;
     if (!ControllerGuard::judges(by_policy_(pod))) continue;
     const k8s::OwnerReference owner = *pod.controller;

@@ -422,6 +422,9 @@ void Pipeline::pod_listed(const k8s::Pod& pod, TimePoint asked, TimePoint now) {
     if (tracked.vanished_since > asked) return;
     become(tracked, PodState::left);
     tracked.report.vanished_at.reset();
+    // Its deletion was undone: etcd was restored from a backup. If it is terminating, this began before the backup was
+    // made, so it does not show that its gang is broken (broken_gangs.hpp).
+    tracked.known_since = now;
   }
   // Ignores a list entry that is older than the last watch event. Revisions start again after etcd was restored from a
   // backup, so they cannot be compared then. But the restore ends the watches, so no watch event came after the list

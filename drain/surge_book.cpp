@@ -116,7 +116,7 @@ void SurgeBook::leaving(const k8s::Pod& pod, Leaves leaves) {
 std::optional<EvictionGuard::Hold> SurgeBook::held_with_mark(const k8s::Pod& pod, const Attempt& attempt,
                                                              TimePoint now) {
   ControllerGroup* group = controllers_.group_of(pod);
-  if (!group) controllers_.questions().want({*pod.controller, pod.ns});
+  if (!group) controllers_.questions().want(question_about(pod));
   if (is_on() && !group)
     return Hold{reason::controller_unknown,
                 fmt::format("waiting until its {} {} has been read", pod.controller->kind, pod.controller->name)};
@@ -474,6 +474,8 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     mark.owner = pod.controller->name;
     mark.owner_uid = pod.controller->uid;
     mark.ready = attempt.most_ready;
+    mark.deployment = group.controller.name;
+    mark.deployment_uid = group.controller.uid;
     attempt.surged_since.reset();
     attempt.replaced_since.reset();
     attempt.back_since.reset();
@@ -483,7 +485,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
     ++of_group.surged;
     ++of_group.owned;
     ++surged;
-    steps.push_back({Step::Kind::surge, pod, attempt.most_ready});
+    steps.push_back({Step::Kind::surge, pod, mark});
   }
   return steps;
 }

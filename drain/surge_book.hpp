@@ -80,7 +80,7 @@ class SurgeBook final : public EvictionGuard {
   struct Step {
     enum class Kind { surge, relabel, unmark } kind = Kind::surge;
     k8s::Pod pod;
-    std::int64_t ready = 0;  // for the mark: Ready pods of the Deployment, this one included
+    k8s::SurgeMark mark{};  // of a step `surge`: the mark to write, still without `run`, `by`, `at` and `node`
   };
   // Returns at most `most` steps that are due, those that give pods back first. If `may_begin` is false, none of them
   // surges a pod. `leaving` is Pipeline::leaving().

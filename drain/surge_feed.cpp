@@ -222,12 +222,15 @@ asio::awaitable<std::optional<Result<k8s::Pod>>> SurgeFeed::send(const SurgeBook
   const TimePoint limit = session_.within(request_timeout);
   std::string patch;
   switch (step.kind) {
-    case SurgeBook::Step::Kind::surge:
-      patch =
-          k8s::surge_patch(pod, {options.run_id, options.cordoned_by, session_.client().server_now(),
-                                 session_.node_name(), k8s::value_at(pod.labels, k8s::template_hash_label).value_or(""),
-                                 pod.controller->name, pod.controller->uid, step.ready});
+    case SurgeBook::Step::Kind::surge: {
+      k8s::SurgeMark mark = step.mark;
+      mark.run = options.run_id;
+      mark.by = options.cordoned_by;
+      mark.at = session_.client().server_now();
+      mark.node = session_.node_name();
+      patch = k8s::surge_patch(pod, mark);
       break;
+    }
     case SurgeBook::Step::Kind::relabel: {
       const auto exists = co_await owner_exists(session_.client(), pod, limit);
       if (!exists) co_return exists.error();

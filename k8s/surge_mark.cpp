@@ -34,6 +34,8 @@ std::string encode_surge_mark(const SurgeMark& mark) {
                   {"hash", mark.hash},
                   {"owner", mark.owner},
                   {"ownerUid", mark.owner_uid},
+                  {"deployment", mark.deployment},
+                  {"deploymentUid", mark.deployment_uid},
                   {"ready", mark.ready}});
 }
 
@@ -52,6 +54,8 @@ std::optional<SurgeMark> parse_surge_mark(std::string_view text) {
   mark.hash = member("hash");
   mark.owner = member("owner");
   mark.owner_uid = member("ownerUid");
+  mark.deployment = member("deployment");
+  mark.deployment_uid = member("deploymentUid");
   if (const auto ready = json.find("ready"); ready != json.end() && ready->is_number_integer())
     mark.ready = ready->get<std::int64_t>();
   if (!is_label_name(mark.hash) || mark.node.empty() || mark.owner.empty() || mark.owner_uid.empty())

@@ -1,7 +1,8 @@
 // The mark of a surged pod: a pod of a Deployment that a drain replaces before it evicts it. The drain takes the label
 // pod-template-hash off the pod, so that the ReplicaSet lets the pod go and creates a replacement. The mark is an
 // annotation that the same patch sets. It names the ReplicaSet, so that the pod can be given back after a crash, and so
-// that the pod counts as one of its replicas meanwhile. Pure.
+// that the pod counts as one of its replicas meanwhile. It also names the Deployment, because a rollout may delete the
+// ReplicaSet meanwhile. Pure.
 //
 // Giving a pod back takes two patches: the first one restores the label, the second one removes the mark when the
 // ReplicaSet has adopted the pod. So at each moment the pod has a controller or a mark.
@@ -32,6 +33,9 @@ struct SurgeMark {
   std::string owner_uid;
   // Number of Ready pods of the Deployment just before that, this pod included.
   std::int64_t ready = 0;
+  // Name and UID of the Deployment above the ReplicaSet. Empty in a mark of an older build.
+  std::string deployment{};
+  std::string deployment_uid{};
   bool operator==(const SurgeMark&) const = default;
 };
 

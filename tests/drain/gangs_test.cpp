@@ -172,6 +172,17 @@ TEST_F(GangsOfADrain, NothingIsSaidOfAGangThatIsBrokenAlready) {
   EXPECT_THAT(facts(), IsEmpty());
 }
 
+TEST_F(GangsOfADrain, AMemberThatABackupBringsBackTerminatingBreaksNoGang) {
+  make({.max_places = 0});
+  const auto running = of_job_set("a"), earlier = terminating(of_job_set("earlier-start"));
+  plan({running, earlier});
+  passes();
+  pipeline->pod_gone(earlier.uid, now, wall);
+  passes();
+  pipeline->pod_listed(earlier, now, now);
+  EXPECT_FALSE(is_broken(running)) << "etcd was restored; nobody has ended the gang";
+}
+
 TEST_F(GangsOfADrain, AGroupThatIsWhollyOnTheNodeBreaksNothingElse) {
   make({.max_places = 0});
   plan({of_group("a", "0", "2"), of_group("b", "0", "2"), of_group("c", "1", "2")});

@@ -86,7 +86,7 @@ class SurgeTest : public BookTest {
   }
   // Carries out the step of a pod that has to be surged now, and returns the pod after that.
   k8s::Pod carry_out(const SurgeBook::Step& step) {
-    const k8s::Pod after = surged(step.pod, step.ready);
+    const k8s::Pod after = surged(step.pod, step.mark.ready);
     surge->answered(step, after, now);
     show(after);
     return after;
@@ -115,7 +115,7 @@ TEST_F(SurgeTest, APodIsEvictedWhenItsReplacementIsReady) {
   const auto due = steps();
   ASSERT_EQ(due.size(), 1u);
   EXPECT_EQ(due[0].kind, Kind::surge);
-  EXPECT_EQ(due[0].ready, 1);
+  EXPECT_EQ(due[0].mark.ready, 1);
   EXPECT_THAT(steps(), IsEmpty()) << "its answer is awaited";
   const k8s::Pod old = carry_out(due[0]);
   EXPECT_THAT(steps(), IsEmpty());
@@ -194,7 +194,7 @@ TEST_F(SurgeTest, OnlyAsManyAsMaxSurgeAtATime) {
   make_surge(Surge::all, 4, rolls("50%"));
   const auto due = steps();
   ASSERT_EQ(due.size(), 2u);
-  EXPECT_EQ(due[0].ready, 4);
+  EXPECT_EQ(due[0].mark.ready, 4);
   const k8s::Pod first = carry_out(due[0]);
   const k8s::Pod second = carry_out(due[1]);
   EXPECT_THAT(steps(), IsEmpty());
@@ -447,7 +447,7 @@ TEST_F(SurgeTest, ADeploymentWithFewerReadyPodsThanReplicasNeedsNoMoreThanBefore
   show(broken);
   const auto due = steps();
   ASSERT_EQ(due.size(), 1u);
-  EXPECT_EQ(due[0].ready, 3);
+  EXPECT_EQ(due[0].mark.ready, 3);
   const k8s::Pod old = carry_out(due[0]);
   show(replacement(0, true));
   EXPECT_EQ(surge_holds(old), "");
@@ -486,7 +486,7 @@ TEST_F(SurgeTest, ASecondPodThatIsSurgedDoesNotCountTheReplacementOfTheFirst) {
   second.state = PodState::parked;
   const auto due = steps();
   ASSERT_EQ(due.size(), 1u);
-  EXPECT_EQ(due[0].ready, 3) << "four are Ready, but one of them is the replacement of the first";
+  EXPECT_EQ(due[0].mark.ready, 3) << "four are Ready, but one of them is the replacement of the first";
 }
 
 // The server refuses a signal as long as the budget is exhausted, so its pod most likely stays.
@@ -513,7 +513,7 @@ TEST_F(SurgeTest, APodWhoseSignalIsInFlightCountsAsOneThatIsThere) {
     const auto due = steps();
     ASSERT_EQ(due.size(), 1u);
     EXPECT_EQ(due[0].pod.uid, labelled(1).uid);
-    EXPECT_EQ(due[0].ready, 4) << "Ready before the first was surged, whether its replacement is Ready or not";
+    EXPECT_EQ(due[0].mark.ready, 4) << "Ready before the first was surged, whether its replacement is Ready or not";
   }
 }
 
@@ -625,12 +625,12 @@ TEST_F(SurgeTest, TheLastPodWithAnOwnerIsNotSurgedWhileOneWatchIsBehind) {
   const auto due = steps();
   ASSERT_EQ(due.size(), 2u);
   for (const SurgeBook::Step& step : due) {
-    const k8s::Pod released = surged(step.pod, step.ready);
+    const k8s::Pod released = surged(step.pod, step.mark.ready);
     surge->answered(step, released, now);
     tracked_.at(released.uid).pod = released;
   }
   EXPECT_THAT(steps(), IsEmpty());
-  for (const SurgeBook::Step& step : due) see(surged(step.pod, step.ready));
+  for (const SurgeBook::Step& step : due) see(surged(step.pod, step.mark.ready));
   EXPECT_THAT(steps(), IsEmpty());
 }
 

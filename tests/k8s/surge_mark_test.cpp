@@ -12,7 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-const SurgeMark mark{"run", "jane@desk", WallTime{std::chrono::hours(24)}, "n1", "6d4b9", "web-6d4b9", "rs-uid", 3};
+const SurgeMark mark{"run", "jane@desk",     WallTime{std::chrono::hours(24)}, "n1", "6d4b9", "web-6d4b9", "rs-uid", 3,
+                     "web", "deployment-uid"};
 
 Json pod_json() {
   return {{"apiVersion", "v1"},

@@ -198,9 +198,16 @@ void Invariants::check_rate() {
   lately_.push_back(now);
   while (lately_.front() <= now - 1s) lately_.pop_front();
   std::size_t ours = 0;
-  for (const auto& [uid, pod] : pods_) ours += on_our_node(pod);
-  // Making the plan of the evictions and opening its views takes 12 requests, and the views of volumes take two.
-  const std::size_t most = 14 + 4 * (ours + pages_);
+  std::set<std::string> namespaces;
+  for (const auto& [uid, pod] : pods_) {
+    if (!on_our_node(pod)) continue;
+    ++ours;
+    namespaces.insert(pod.key.substr(0, pod.key.find('/')));
+  }
+  // Making the plan of the evictions and opening its views takes 12 requests, and the views of volumes take two. With
+  // EvictionRequests there are two more views. Each namespace is read for --surge, and its pods are listed.
+  const std::size_t views = given_.options.eviction_requests != drain::EvictionRequests::off ? 18 : 14;
+  const std::size_t most = views + 4 * (ours + pages_) + 2 * namespaces.size();
   if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
 }
 
@@ -323,6 +330,7 @@ void Invariants::check_budget_lanes(const Instance& pod) {
 
 void Invariants::after_eviction(Instance& evicted, const http::Response* answer, bool success) {
   evicted.refused_by_budget = answer && is_refused_by_budget(*answer);
+  evicted.shortening_refused = evicted.shortened && answer && !success;
   if (evicted.signal && given_.sound_wire) after_signal(evicted, answer);
   if (!success) return;
   evicted.accepted = true;

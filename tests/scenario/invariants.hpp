@@ -76,12 +76,13 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<TimePoint> terminating, gone;
     TimePoint place_until = TimePoint::max();  // end of its grace period plus at most a minute
     unsigned in_flight = 0;
-    bool signal = false;             // the drain announced its last request as a signal (event `signal_sent`)
-    bool signal_refused = false;     // a signal was answered with 4xx
-    bool shortened = false;          // the drain sent its own grace period while another one was running
-    bool accepted = false;           // the drain received a success for its eviction
-    TimePoint accepted_until{};      // if the pod is not terminating by then, the acceptance counts as lost
-    bool refused_by_budget = false;  // the last answer to the drain was a refusal by a budget
+    bool signal = false;              // the drain announced its last request as a signal (event `signal_sent`)
+    bool signal_refused = false;      // a signal was answered with 4xx
+    bool shortening_refused = false;  // the last answer to such a request was a refusal
+    bool shortened = false;           // the drain sent its own grace period while another one was running
+    bool accepted = false;            // the drain received a success for its eviction
+    TimePoint accepted_until{};       // if the pod is not terminating by then, the acceptance counts as lost
+    bool refused_by_budget = false;   // the last answer to the drain was a refusal by a budget
     std::optional<TimePoint> first_sent, last_sent;
     std::size_t last_sent_as = 0;  // number of its last eviction request among all of the drain
     std::string controller;        // its UID
@@ -89,17 +90,21 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     unsigned life = 0;  // number of times that a restored backup brought back an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
-    bool taken_ready = false;           // it was Ready when its first eviction was sent
-    k8s::Pod pod;                       // as the drain decodes it; only for pods of the drained node
+    bool taken_ready = false;  // it was Ready when its first eviction was sent
+    k8s::Pod pod;              // as the drain decodes it; only for pods of the drained node
+    // When it began to terminate although it had not finished. A restored backup does not undo that.
+    std::optional<TimePoint> cut_off;
     bool had_finished = false;          // it had finished before it was terminating; only for pods of the drained node
     std::optional<TimePoint> finished;  // when `had_finished` became true
     // While it is surged: the number of Ready pods of its Deployment just before it was released, this one included.
     std::optional<std::int64_t> surged;
     std::optional<TimePoint> surged_since;  // when this drain released it, or when it was first seen surged
-    std::int64_t most_ready_before = 0;     // while it is surged: the most that ready_before_surges() has returned
-    bool released = false;                  // this drain has taken its label off at least once
-    std::string hash;                       // the value of its label pod-template-hash before it was surged
-    bool evicted_by_us = false;             // the server has accepted an eviction or deletion by the drain
+    // The same, and when its label was restored; the drain may not have heard of that yet.
+    std::optional<std::pair<TimePoint, TimePoint>> surged_until;
+    std::int64_t most_ready_before = 0;  // while it is surged: the most that ready_before_surges() has returned
+    bool released = false;               // this drain has taken its label off at least once
+    std::string hash;                    // the value of its label pod-template-hash before it was surged
+    bool evicted_by_us = false;          // the server has accepted an eviction or deletion by the drain
     TimePoint first_seen = TimePoint::max();
     sim::Json labels;
     std::size_t patches = 0;                 // patches of it that the drain has sent

@@ -43,8 +43,12 @@ bool Invariants::is_only_replica(const Instance& pod, bool perhaps) const {
 
 // True if the pod may have to wait for replacements of other pods.
 bool Invariants::waits_for_others(const Instance& pod) const {
-  // Every drain lets a pod wait that an earlier one has surged.
-  if (pod.pod.surge_mark) return true;
+  // Every drain lets a pod wait that an earlier one has surged, and the other pods of its Deployment: after it was given
+  // back, the ReplicaSet deletes one of them.
+  const bool of_surged = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+    return entry.second.pod.surge_mark && is_of_same_deployment(pod, entry.second);
+  });
+  if (pod.pod.surge_mark || of_surged) return true;
   if (!given_.options.guards.follows_pods()) return false;
   const auto& controller = pod.pod.controller;
   const bool of_another_kind = controller && !controller->api_version.starts_with("apps/");
@@ -79,8 +83,7 @@ bool Invariants::is_in_broken_gang(const Instance& pod) const {
   const std::string gang = gang_of(pod.pod);
   return !gang.empty() && std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
-    return &other != &pod && on_our_node(other) && !other.had_finished && other.terminating &&
-           *other.terminating > std::max({began_, pod.bound, other.bound}) && gang_of(other.pod) == gang;
+    return &other != &pod && on_our_node(other) && other.cut_off > pod.bound && gang_of(other.pod) == gang;
   });
 }
 

@@ -101,6 +101,10 @@ void Invariants::see(const sim::Change& change) {
     pod.place_until = std::min(pod.place_until, now + left + margin - 1s);
     if (!pod.terminating && on_our_node(pod)) note("pod " + pod.key + " is terminating");
     if (!pod.terminating) pod.terminating = now;
+    // A pod that a backup brings back terminating ended before.
+    if (!change.restored && !pod.had_finished && !pod.cut_off && now > std::max(began_, pod.bound)) pod.cut_off = now;
+  } else {
+    pod.cut_off.reset();
   }
   if (change.type == sim::ChangeType::deleted) {
     pod.gone = now;

@@ -186,14 +186,19 @@ std::int64_t Invariants::others_ready(const Instance& pod, bool lately) const {
 // Counts the Ready pods of the Deployment, `pod` included, without those that are there because of a surge: while one
 // of its pods on the node is surged, pods that came more than `slack` after that release. A pod that became Ready a
 // moment ago does not count, so if one flaps at the time of a release, the result is one too small, and the checks see
-// less.
+// less. With a negative `slack`, pods that were given back a moment ago count as surged.
 std::int64_t Invariants::ready_before_surges(const Instance& pod, Duration slack) const {
   const TimePoint now = clock_.now();
+  const auto surged_since = [&](const Instance& other) -> std::optional<TimePoint> {
+    const auto& before = other.surged_until;
+    if (slack < Duration::zero() && before && now - before->second <= news_takes) return before->first;
+    return other.surged_since;
+  };
   TimePoint earliest = TimePoint::max();
   for (const auto& [uid, other] : pods_)
-    if (other.surged_since && !other.gone && !other.terminating && on_our_node(other) &&
-        is_of_same_deployment(pod, other))
-      earliest = std::min(earliest, *other.surged_since);
+    if (const auto since = surged_since(other);
+        since && !other.gone && !other.terminating && on_our_node(other) && is_of_same_deployment(pod, other))
+      earliest = std::min(earliest, *since);
   // Marks and creation times have whole seconds.
   const auto came_later = [&](const Instance& other) {
     return earliest != TimePoint::max() && other.first_seen > loaded_ && other.first_seen > earliest + slack;
@@ -202,7 +207,8 @@ std::int64_t Invariants::ready_before_surges(const Instance& pod, Duration slack
     const Instance& other = entry.second;
     const bool serves = !other.gone && !other.terminating && other.ready_since && now - *other.ready_since > news_takes;
     return serves && (&other == &pod || other.in_flight == 0 || slack > Duration::zero()) &&
-           (&other == &pod || (is_of_same_deployment(pod, other) && !came_later(other) && !is_surged_elsewhere(other)));
+           (&other == &pod ||
+            (is_of_same_deployment(pod, other) && !came_later(other) && !(surged_since(other) && !on_our_node(other))));
   });
 }
 
@@ -256,11 +262,15 @@ void Invariants::see_surge(Instance& pod, const sim::Change& change) {
   const Json mark = mark_of(object);
   const auto label = sim::label(object, hash_label);
   if (pod.controller.empty()) pod.controller = sim::text(mark, "/ownerUid");
+  // The ReplicaSet may have been deleted before.
+  if (const std::string above = sim::text(mark, "/deploymentUid"); !above.empty())
+    deployment_of_.try_emplace(pod.controller, above);
   if (pod.hash.empty()) pod.hash = label.value_or(sim::text(mark, "/hash"));
   const bool loses_label = change.before && sim::label(*change.before, hash_label) && !label;
   if (loses_label && !change.restored) pod.released = true;
   const bool released = mark.is_object() && !label;
   note_ready_before(pod);
+  if (pod.surged && !released) pod.surged_until = {*pod.surged_since, clock_.now()};
   if (change.restored || !released) {
     pod.surged.reset();
     pod.most_ready_before = 0;
@@ -339,7 +349,7 @@ bool Invariants::has_shared_budget(const Instance& pod) const {
 // Called when the server has accepted an eviction or deletion that began the termination of the pod.
 void Invariants::check_replaced(Instance& pod) {
   const TimePoint now = clock_.now();
-  const bool began_now = pod.terminating == now || pod.gone == now;
+  const bool began_now = pod.terminating ? *pod.terminating == now : pod.gone == now;
   if (!began_now || !pod.was_ready || !pod.ready_since) return;
   if (!given_.sound_wire || given_.etcd_restored) return;
   if (given_.sound_budgets && !given_.options.delete_instead_of_evict)

@@ -473,6 +473,38 @@ TEST_F(SurgesThatDie, AReplacementIsNotWasted) {
   EXPECT_THAT(patches(), SizeIs(1)) << "it was released, and never given back";
 }
 
+// A rollout deletes the ReplicaSet of a pod that a killed drain has surged. The next drain finds the Deployment by the
+// mark, and waits for a replacement.
+TEST_F(SurgesThatDie, AReplicaSetThatIsDeletedMeanwhileHidesNoDeployment) {
+  deploy("web", 1);
+  std::optional<drain::Report> first, second;
+  run(with_task_group([&](TaskGroup& world) -> boost::asio::awaitable<void> {
+    world.spawn(cluster.run());
+    co_await clock.sleep_until(clock.now() + 10s);
+    watch_ready_now("web");
+    cluster.timing().pod_start = 20s;
+    DyingTransport dying(cluster.api(), clock, 0, false);
+    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(drain_once(dying, first));
+      while (unowned("web").empty()) co_await clock.sleep_until(clock.now() + 10ms);
+      dying.die();
+    });
+    const Json set = cluster.all("replicasets").at(0);
+    cluster.remove("replicasets", "shop", sim::name_of(set));
+    for (const Json& pod : pods_of("web"))
+      if (!sim::controller_of(pod).is_null()) cluster.remove("pods", "shop", sim::name_of(pod));
+    Json newer = {{"metadata", {{"name", "web-newer"}, {"namespace", "shop"}}}, {"spec", set["spec"]}};
+    newer["metadata"]["ownerReferences"] = set["metadata"]["ownerReferences"];
+    for (const char* labels : {"/spec/selector/matchLabels", "/spec/template/metadata/labels"})
+      newer[Json::json_pointer(labels)][hash_label] = "newer";
+    cluster.create("replicasets", newer);
+    co_await drain_once(cluster.api(), second);
+  }));
+  ASSERT_TRUE(second);
+  EXPECT_THAT(*second, Ended(Outcome::drained));
+  EXPECT_EQ(fewest_, 1u) << "the pod was evicted before its replacement was Ready";
+}
+
 class SurgesWithASuccessor : public SurgesThatDie, public ::testing::WithParamInterface<Successor> {};
 
 // Plays one crash at each request, up to the first drain that ends before it would die.

@@ -365,6 +365,8 @@ class Surges {
                        {"hash", left == Left::orphaned ? "gone" : one.hash},
                        {"owner", owner},
                        {"ownerUid", "uid-of-" + owner},
+                       {"deployment", one.app},
+                       {"deploymentUid", "uid-of-" + one.app},
                        {"ready", pick(1, one.replicas)}};
     metadata["annotations"][mark_annotation] = left == Left::garbage ? "{\"run\":\"a\nb\"" : mark.dump();
   }
