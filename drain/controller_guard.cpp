@@ -160,6 +160,16 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_canary(const Contr
               until};
 }
 
+// Counts the pods of the controller before the first of them leaves, also if another client has deleted that one: it is
+// the canary then, and lacks a replacement.
+void ControllerGuard::leaving(const k8s::Pod& pod, Leaves leaves) {
+  ControllerGroup* group = guards_.follows_pods() && is_guarded(pod) ? book_.group_of(pod) : nullptr;
+  if (leaves != Leaves::no && group && !group->counted && !group->controller.gone && book_.sees(pod.ns) &&
+      !book_.questions().may_be_of(group->controller))
+    book_.count_first(*group);
+  book_.leaving(pod, leaves != Leaves::no);
+}
+
 std::optional<ControllerGuard::Hold> ControllerGuard::held(const k8s::Pod& pod, TimePoint now) {
   if (!guards_.follows_pods() || !is_guarded(pod)) return std::nullopt;
   ControllerGroup* group = book_.group_of(pod);

@@ -32,7 +32,7 @@ class ControllerGuard final : public EvictionGuard {
   bool reads_first(const k8s::Pod& pod, TimePoint now) override;
   // Returns true if reads_first() has returned true since the last call.
   bool take_wish_to_read() { return std::exchange(wishes_to_read_, false); }
-  void leaving(const k8s::Pod& pod, Leaves leaves) override { book_.leaving(pod, leaves != Leaves::no); }
+  void leaving(const k8s::Pod& pod, Leaves leaves) override;
 
   // Returns true if judge() may change this decision of policy: the pod is evicted now, or when the time limit of a
   // rule has passed. A drain that may not evict the pod then must not begin.

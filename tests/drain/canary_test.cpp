@@ -81,6 +81,14 @@ TEST_F(BookTest, APodThatWasUnschedulableBeforeTheDrainIsNoReplacement) {
 
 // A pod was terminating before the drain began. Its replacement may be older than the drain's first list, so it says
 // nothing about replacements of other pods.
+TEST_F(BookTest, APodThatSomebodyDeletesBeforeTheFirstEvictionIsTheCanary) {
+  make(canary(30s));
+  guard->leaving(pod(0), EvictionGuard::Leaves::yes);
+  EXPECT_EQ(held(pod(1)), "AwaitingReplacement");
+  see(replacement(0, false));
+  EXPECT_EQ(held(pod(1)), "") << "it has found a node";
+}
+
 TEST_F(BookTest, APodThatWasTerminatingBeforeTheDrainIsNoCanary) {
   begin(canary(30s));
   learn("rs-uid", 3);

@@ -50,6 +50,14 @@ bool Invariants::waits_for_others(const Instance& pod) const {
   });
   if (pod.pod.surge_mark || of_surged) return true;
   if (!given_.options.guards.follows_pods()) return false;
+  // A budget that also selects pods of a Deployment may not count the Deployment while such a pod is surged.
+  const auto all = budgets();
+  const auto is_shared = [&](const k8s::PodDisruptionBudget& budget) {
+    return budget.selects(pod.pod) && std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
+             return rollout_of(entry.second) && budget.selects(entry.second.pod);
+           });
+  };
+  if (given_.options.guards.surge != drain::Surge::off && std::any_of(all.begin(), all.end(), is_shared)) return true;
   const auto& controller = pod.pod.controller;
   const bool of_another_kind = controller && !controller->api_version.starts_with("apps/");
   return of_another_kind || !workload_of(pod).is_null();
