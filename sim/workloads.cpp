@@ -113,6 +113,9 @@ void Workloads::on_change(const Change& change) {
   if (resource == "replicasets" || resource == "statefulsets" || resource == "daemonsets" ||
       resource == "deployments") {
     look_later(change.key);
+    // A restored backup may have a ReplicaSet of a time before its Deployment was scaled.
+    const Json& above = controller_of(*change.object);
+    if (text(above, "/kind") == "Deployment") look_later({"deployments", change.key.ns, text(above, "/name")});
   } else if (resource == "pods") {
     on_pod(change);
   } else if (resource == "nodes" && change.type != ChangeType::modified) {

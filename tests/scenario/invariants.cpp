@@ -151,7 +151,8 @@ Task<http::Response> Invariants::round_trip(http::Request request, TimePoint dea
   if (!success && !is_eviction(call) && !is_removal(call)) ++failures_;
   if (pod && answer && answer->status == 429 && !is_refused_by_budget(*answer)) ++throttled_;
   if (answer && answer->status == 403 && is_about_volumes(call)) ++volume_refusals_;
-  if (success && call.verb == "list" && call.info && call.info->resource == "pods") last_list_ = sent;
+  if (success && call.verb == "list" && call.info && call.info->resource == "pods" && call.ns.empty())
+    last_list_ = sent;
   if (success && call.info && call.info->resource == "nodes") {
     node_told_ = call.verb == "patch" ? clock_.now() : sent;
     if (call.verb == "get") told_of_node(sim::Json::parse(answer->body));
@@ -249,9 +250,11 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   const TimePoint now = clock_.now();
   note_ready_before(pod);
   // The pod is already terminating, so the rules about order, places, budgets and volume turns do not apply. Just after
-  // the cordon, the drain may not have learned yet that its grace period is over.
+  // the cordon, the drain may not have learned yet that its grace period is over, or that a restored backup has undone
+  // its deletion.
   const bool lately_longer = given_.options.grace_seconds && pod.terminating && !heard_of(*pod.terminating);
-  if ((is_longer_than_asked(pod) || lately_longer) && !pod.accepted) {
+  const bool undone = given_.options.grace_seconds && pod.life > 0 && last_list_ <= pod.restored_at;
+  if ((is_longer_than_asked(pod) || lately_longer || undone) && !pod.accepted) {
     pod.shortened = true;
     pod.last_sent = now;
     pod.last_sent_as = ++evictions_sent_;

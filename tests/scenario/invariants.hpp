@@ -86,8 +86,10 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
     std::optional<TimePoint> first_sent, last_sent;
     std::size_t last_sent_as = 0;  // number of its last eviction request among all of the drain
     std::string controller;        // its UID
+    bool adopted = false;          // it had no controller at first
     bool here_at_first = false;
-    unsigned life = 0;  // number of times that a restored backup brought back an older state of it
+    TimePoint restored_at{};  // when a restored backup brought it back last
+    unsigned life = 0;        // number of times that a restored backup brought back an older state of it
     bool ready_at_first = false;
     std::optional<TimePoint> ready_since;
     bool taken_ready = false;  // it was Ready when its first eviction was sent
@@ -291,7 +293,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   // When the drain learned that the node is cordoned. Empty if its last read of the Node showed otherwise.
   std::optional<TimePoint> cordon_told_;
   std::optional<TimePoint> cordon_claimed_;  // when the drain reported the node as cordoned
-  std::optional<TimePoint> last_list_;       // when the last pod list that succeeded was sent
+  std::optional<TimePoint> last_list_;       // when the last list of the node's pods that succeeded was sent
   std::optional<TimePoint> unschedulable_since_;
   TimePoint schedulable_since_{};
   std::optional<TimePoint> drains_cordon_, persons_cordon_;  // start of the last cordon of each kind

@@ -238,8 +238,10 @@ void Invariants::check_grace_periods() {
     const std::string ns = pod.key.substr(0, pod.key.find('/'));
     if (pod.gone || !on_our_node(pod) || is_own(pod) || touched_namespaces_.contains(ns) || may_look_managed(pod))
       continue;
-    // A webhook may refuse that. The drain then asks again and again.
+    // A webhook may refuse that; the drain then asks again and again. Or it turns the eviction into a dry run, so that
+    // nothing happens although it is accepted.
     if (pod.shortening_refused && clock_.now() - *pod.last_sent < 60s) continue;
+    if (pod.accepted && given_.migrations_take > Duration::zero()) continue;
     const TimePoint since = std::max(pod.terminating.value_or(clock_.now()), *cordon_claimed_);
     if (is_longer_than_asked(pod) && verdict(pod) == drain::Verdict::evict && clock_.now() - since > 5s)
       violated("grace: this pod still terminates with another's, longer grace period: " + pod.key);

@@ -238,7 +238,8 @@ void Invariants::check_canary(const Instance& pod) {
   for (const auto& [uid, other] : pods_) {
     // While a Deployment is rolled out, it has several ReplicaSets.
     if (&other == &pod || !(other.controller == pod.controller || is_of_same_deployment(pod, other))) continue;
-    if (!other.here_at_first && other.bound <= clock_.now()) return;
+    // A pod that its ReplicaSet has adopted looks like a new one.
+    if ((!other.here_at_first || other.adopted) && other.bound <= clock_.now()) return;
     if (other.first_sent && (other.in_flight > 0 || other.accepted))
       first = std::min(first.value_or(*other.first_sent), *other.first_sent);
     // A pod that another client has deleted counts as canary, too.

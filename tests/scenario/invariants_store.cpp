@@ -124,13 +124,17 @@ void Invariants::see_again(Instance& pod) const {
   pod.terminating.reset();
   pod.accepted = pod.evicted_by_us = false;
   ++pod.life;
+  pod.restored_at = clock_.now();
   pod.in_flight = 0;  // requests still in flight belong to its previous life
   pod.place_until = pod.bound = TimePoint::max();
 }
 
 void Invariants::see_ready(Instance& pod, const sim::Json& object) {
   for (const sim::Json& owner : sim::at(object, "/metadata/ownerReferences"))
-    if (sim::flag(owner, "/controller")) pod.controller = sim::text(owner, "/uid");
+    if (sim::flag(owner, "/controller")) {
+      pod.adopted |= pod.controller.empty() && pod.first_seen < clock_.now();
+      pod.controller = sim::text(owner, "/uid");
+    }
   const bool ready = sim::text(sim::condition(object, "Ready"), "/status") == "True";
   if (!ready && pod.ready_since) pod.unready_since = clock_.now();
   if (!ready)
