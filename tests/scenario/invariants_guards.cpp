@@ -233,12 +233,12 @@ void Invariants::check_controller_budget(const Instance& pod, std::int64_t repli
 }
 
 void Invariants::check_canary(const Instance& pod) {
-  if (!pod.here_at_first) return;  // the pod is itself a replacement, so one has found a node
+  // The pod is itself a replacement, so one has found a node. One that its ReplicaSet has adopted looks like that.
+  if (!pod.here_at_first || pod.adopted) return;
   std::optional<TimePoint> first;
   for (const auto& [uid, other] : pods_) {
     // While a Deployment is rolled out, it has several ReplicaSets.
     if (&other == &pod || !(other.controller == pod.controller || is_of_same_deployment(pod, other))) continue;
-    // A pod that its ReplicaSet has adopted looks like a new one.
     if ((!other.here_at_first || other.adopted) && other.bound <= clock_.now()) return;
     if (other.first_sent && (other.in_flight > 0 || other.accepted))
       first = std::min(first.value_or(*other.first_sent), *other.first_sent);
