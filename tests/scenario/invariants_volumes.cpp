@@ -43,8 +43,8 @@ std::set<std::string> Invariants::drivers_of(const Instance& pod) const {
 bool Invariants::shares_with_one_that_stays(const Instance& pod) const {
   return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
-    return on_our_node(other) && !other.gone && verdict(other) == drain::Verdict::skip &&
-           shares_claim(pod.pod, other.pod);
+    const bool there = !other.gone || clock_.now() - *other.gone <= news_takes;
+    return on_our_node(other) && there && verdict(other) == drain::Verdict::skip && shares_claim(pod.pod, other.pod);
   });
 }
 
