@@ -208,16 +208,16 @@ void Invariants::check_controller(Instance& pod) {
 }
 
 // Compares the pods that the drain evicted while they were Ready, including this one, with those that have become Ready
-// since.
+// since. When a pod goes that has replaced another one, that other one lacks its replacement again.
 void Invariants::check_controller_budget(const Instance& pod, std::int64_t replicas) {
   const drain::Share& share = *given_.options.guards.max_unavailable;
   const std::int64_t allowed =
       std::max<std::int64_t>(1, share.percent ? replicas * share.value / 100 : std::int64_t{share.value});
-  std::int64_t taken = 1, made_up_for = 0, ready = 0;
+  std::int64_t taken = pod.ready_at_first ? 1 : 0, made_up_for = 0, ready = 0;
   for (const auto& [uid, other] : pods_) {
     if (&other == &pod || !(other.controller == pod.controller || is_of_same_deployment(pod, other))) continue;
     if (other.taken_ready && (other.in_flight > 0 || other.accepted)) {
-      ++taken;
+      taken += other.ready_at_first ? 1 : 0;
       continue;
     }
     // Counts recent losses as Ready pods, because the drain may not have received their watch events yet.
