@@ -202,10 +202,7 @@ bool ControllerGuard::reads_first(const k8s::Pod& pod, TimePoint now) {
   const bool matters = guards_.single_replica == SingleReplica::block || guards_.surge == Surge::single_replica;
   if (!matters || !is_guarded(pod) || pod.surged()) return false;
   ControllerGroup* group = book_.group_of(pod);
-  if (!group || group->controller.gone || now - group->looked_at < ControllerBook::reread) return false;
-  group->holds = true;
-  group->read_again_at = std::min(group->read_again_at, now);
-  book_.questions().note(question_about(pod));
+  if (!group || !book_.reads_first(pod, *group, now)) return false;
   wishes_to_read_ = true;
   return true;
 }

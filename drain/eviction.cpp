@@ -106,8 +106,8 @@ void Eviction::look_around(TaskGroup& group) {
   feeds_.budgets.look(group);
   feeds_.controllers.look_at_held(group);
   feeds_.volumes.look(group);
-  feeds_.controllers.look(group);
   feeds_.surge.look(group);
+  feeds_.controllers.look(group);  // after the surges, which may want to read a Deployment first
   feeds_.requests.look(group);
   findings_.look(group);
   findings_.update(proof_.facts());

@@ -402,8 +402,7 @@ std::optional<SurgeBook::Step> SurgeBook::step_back(const k8s::Pod& pod, const B
   return attempt.relabel(pod);
 }
 
-bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before,
-                          TimePoint now) {
+bool SurgeBook::may_surge(const TrackedPod& tracked, ControllerGroup& group, const Before& before, TimePoint now) {
   const k8s::Pod& pod = tracked.pod;
   if (!may_begin_with(tracked) || !is_guarded(pod) || !controllers_.sees(pod.ns)) return false;
   // A ReplicaSet that is not known yet may have Ready pods of this Deployment.
@@ -412,6 +411,8 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, const ControllerGroup& grou
   if (attempt != attempts_.end() && std::max(attempt->second.not_before, attempt->second.retry_at) > now) return false;
   if (is_under_way(pod, Step::Kind::surge, now) || judge_.judge(pod, group).plan != SurgeJudge::Plan::surge)
     return false;
+  // The Deployment may have been scaled up since it was read, perhaps hours ago.
+  if (options_.guards.surge == Surge::single_replica && controllers_.reads_first(pod, group, now)) return false;
   // One pod at least keeps its owner, so that a budget which counts several controllers goes on to count this one.
   return others_owned(controllers_, group, pod) > static_cast<std::int64_t>(before.owned) ||
          judge_.budgets().shared(pod, group.controller.replicas.value_or(1)).empty();
@@ -460,7 +461,7 @@ std::vector<SurgeBook::Step> SurgeBook::take_steps(const std::vector<TrackedPod*
   for (const TrackedPod* tracked : candidates) {
     if (steps.size() >= most || surged >= most_surged) break;
     const k8s::Pod& pod = tracked->pod;
-    const ControllerGroup& group = *controllers_.group_of(pod);
+    ControllerGroup& group = *controllers_.group_of(pod);
     Before& of_group = before[&group];
     if (of_group.surged >= surge_places(group.controller) || !may_surge(*tracked, group, of_group, now)) continue;
     Attempt& attempt = attempt_of(pod);

@@ -186,7 +186,7 @@ class SurgeBook final : public EvictionGuard {
   // Return the step that is due for a pod with a mark, or for one that has lost it.
   std::optional<Step> step_back(const k8s::Pod& pod, const BeforeOf& before, TimePoint now);
   std::optional<Step> step_of_lost(const k8s::Pod& pod, Attempt& attempt, TimePoint now);
-  bool may_surge(const TrackedPod& tracked, const ControllerGroup& group, const Before& before, TimePoint now);
+  bool may_surge(const TrackedPod& tracked, ControllerGroup& group, const Before& before, TimePoint now);
 
   const Options& options_;
   ControllerBook& controllers_;

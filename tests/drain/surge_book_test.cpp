@@ -218,6 +218,16 @@ TEST_F(SurgeTest, AReplicaThatNeedsNoReplacementIsNotSurged) {
   EXPECT_EQ(surge_holds(labelled(0)), "") << "nothing replaces it";
 }
 
+TEST_F(SurgeTest, ADeploymentThatWasReadLongAgoIsReadBeforeItsOnlyReplicaIsSurged) {
+  make_surge(Surge::single_replica, 1);
+  now += ControllerBook::reread;
+  EXPECT_THAT(steps(), IsEmpty());
+  ASSERT_TRUE(book->next_question(now));
+  EXPECT_EQ(book->next_question(now)->owner.name, "web");
+  book->learned("rs-uid", controller, now);
+  EXPECT_EQ(steps().size(), 1u) << "it still has one replica";
+}
+
 TEST_F(SurgeTest, FewerReplicasAreNeededAfterAScaleDown) {
   make_surge(Surge::all, 3, rolls("1"));
   const k8s::Pod old = carry_out(steps().at(0));

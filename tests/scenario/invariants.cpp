@@ -122,7 +122,7 @@ void Invariants::see_answer(const sim::AuditEntry& entry) {
   if (entry.resource == "nodes" && !given_.human_cordon && !cordon_claimed_) cordoned_by_drain_ = true;
   if (entry.resource != "pods" || entry.verb == "patch") return;
   const auto found = pods_.find(entry.uid);
-  if (found == pods_.end() || found->second.key != entry.ns + "/" + entry.name || !on_our_node(found->second))
+  if (found == pods_.end() || found->second.key != entry.ns + "/" + entry.name || !was_ours(found->second))
     return violated(
         fmt::format("P2: an eviction of {}/{} took effect that named no pod of our node", entry.ns, entry.name));
   if (!found->second.terminating && !found->second.gone)
@@ -212,6 +212,12 @@ void Invariants::check_rate() {
   if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
 }
 
+// Returns true if the pod is on our node, as far as the drain can know: in a restored backup it may not have been
+// scheduled yet, which the drain learns from its next list.
+bool Invariants::was_ours(const Instance& pod) const {
+  return on_our_node(pod) || (pod.life > 0 && last_list_ <= pod.restored_at);
+}
+
 Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
   if (!is_eviction(call) && !is_removal(call)) return nullptr;
   const sim::Json body = sim::Json::parse(call.request.body, nullptr, false);
@@ -225,7 +231,7 @@ Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
     return nullptr;
   }
   const auto found = pods_.find(uid);
-  if (found == pods_.end() || found->second.key != call.ns + "/" + call.name || !on_our_node(found->second)) {
+  if (found == pods_.end() || found->second.key != call.ns + "/" + call.name || !was_ours(found->second)) {
     violated("P2: an eviction that names no pod of our node: " + what(call));
     return nullptr;
   }
