@@ -44,7 +44,8 @@ bool Invariants::shares_with_one_that_stays(const Instance& pod) const {
   return std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     const Instance& other = entry.second;
     const bool there = !other.gone || clock_.now() - *other.gone <= news_takes;
-    return on_our_node(other) && there && verdict(other) == drain::Verdict::skip && shares_claim(pod.pod, other.pod);
+    const bool stays = verdict(other) == drain::Verdict::skip || told_left_.contains(entry.first);
+    return on_our_node(other) && there && stays && shares_claim(pod.pod, other.pod);
   });
 }
 
