@@ -41,7 +41,7 @@ class PeopleAtWork {
   }
   void uncordon(std::string_view node) {
     parts_.store.modify(key_of("nodes", "", node), [&](Json& next) {
-      if (next.contains("spec")) next["spec"].erase("unschedulable");
+      if (sim::at(next, "/spec").is_object()) next["spec"].erase("unschedulable");
       book_unschedulable(next, "kubectl", parts_.world.wall_now());
     });
   }
