@@ -294,7 +294,8 @@ asio::awaitable<void> Life::commit(Decision decision) {
   // The record remembers versions that fail, and forgets one that runs well. It also names the version that the last
   // update led to. So the version has to be known.
   const bool well = decision.event == Event::verified || decision.event == Event::healed;
-  const bool matters = !record_.failed_versions.empty() || !record_.updated_to.empty() || !record_.slot_version.empty();
+  const bool matters = !record_.failed_versions.empty() || !record_.failed_to.empty() || !record_.updated_to.empty() ||
+                       !record_.slot_version.empty();
   const bool ends_failure = decision.event == Event::not_needed && !record_.failed_to.empty();
   const bool asks = (well && matters) || ends_failure;
   const bool known = !asks || (co_await need_.learn_version(context_.within(request_timeout))).has_value();

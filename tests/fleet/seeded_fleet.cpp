@@ -247,7 +247,10 @@ void SeededFleet::perform_on_node(const Incident& incident) {
     case Deed::request_reboot:
       cluster.patch("nodes", "", name, {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
       break;
-    case Deed::power_cycle: machine.power_cycle(); break;
+    case Deed::power_cycle:
+      rebooted_by_hand_.insert(name);
+      machine.power_cycle();
+      break;
     case Deed::kill_agent: machine.kill_agent(); break;
     case Deed::delete_pod: delete_some_pod(incident.number); break;
     case Deed::delete_turn:
@@ -398,6 +401,9 @@ void SeededFleet::repair() {
     each->repair();
     if (checks.cordoned_by_a_person(each->node())) uncordon(each->node());
     if (reason == "RolledBack") each->power_cycle();
+    // The agent does not know which taints a Node had before somebody else rebooted the machine.
+    if (reason == "ConditionNotMet" && rebooted_by_hand_.contains(each->node()))
+      cluster.untaint(each->node(), old_readiness_taint);
     if (reason == "RebootFailed")
       cluster.patch("nodes", "", each->node(), {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
   }

@@ -52,6 +52,7 @@ class SeededFleet : public Fleet {
   SeededRng fault_rng_;
   sim::FaultTransport faulty_;
   std::set<std::string> paused_;
+  std::set<std::string> rebooted_by_hand_;
   GateNews pauses_;
   TimePoint news_at_{};  // when an agent last reported a new reason
   SeededOutcome outcome_;
