@@ -4,7 +4,7 @@
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap)
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap man-db mandoc)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
 
@@ -139,6 +139,18 @@ check_notify() {
     return
   fi
   python3 -B tests/packaging/notify_test.py >&2
+}
+
+check_man() {
+  say "packaging: man pages"
+  local missing
+  missing=$(missing_commands man mandoc)
+  if [[ -n $missing ]]; then
+    did_not_run "the man pages need $missing"
+    return
+  fi
+  build_release
+  tests/packaging/man_test.sh "$release_binary" >&2
 }
 
 check_deb() {
