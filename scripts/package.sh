@@ -52,9 +52,10 @@ deb() {
   printf '%s\n' "$PWD"/build/deb/*.deb
 }
 
-# write_release DIRECTORY: writes the files of a release of this commit, from the release binary and the Debian package.
+# write_release DIRECTORY URL: writes the files of a release of this commit, from the release binary and the Debian package.
+# They will be downloaded from URL.
 write_release() {
-  local directory=$1 version architecture
+  local directory=$1 url=$2 version architecture
   version=$(haulout_version)
   architecture=$(dpkg --print-architecture)
   source_date
@@ -64,11 +65,11 @@ write_release() {
   python3 -B packaging/release/make_tarball.py --binary "$release_binary" --version "$version" --arch "$architecture" \
     --output "$directory" >&2
   python3 -B packaging/release/make_release.py "$directory" --version "$version" --commit "$(git rev-parse HEAD)" \
-    --url "${HAULOUT_RELEASE_URL:-https://haulout.dev/releases/$version}" --map "$architecture=$release_binary.map"
+    --url "$url" --map "$architecture=$release_binary.map"
 }
 
 release() {
-  (($# == 0)) || usage_error "release takes no arguments"
+  (($# == 1)) && [[ $1 == https://* ]] || usage_error "release needs the address from which its files will be downloaded: https://…"
   [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
   # The provenance names a commit, so the artefacts must be built from it.
   local changed
@@ -80,7 +81,7 @@ release() {
   local directory
   directory=build/release-$(haulout_version)
   say "release: $directory"
-  write_release "$directory"
+  write_release "$directory" "$1"
   printf '%s\n' "$PWD/$directory"
 }
 
@@ -214,8 +215,8 @@ check_release() {
   fi
   build_release
   build_deb
-  write_release "$one"
-  write_release "$two"
+  write_release "$one" https://downloads.example.org/haulout
+  write_release "$two" https://downloads.example.org/haulout
   python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools/spdx/bin/pyspdxtools build/release-tools/krew >&2
 }
 

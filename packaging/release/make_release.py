@@ -34,7 +34,8 @@ import urllib.parse
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import linked_packages  # noqa: E402
 
-HOMEPAGE = "https://haulout.dev"
+# What begins the names of the kind of build and of the builder in the provenance. They are names, not addresses.
+NAMES = "https://haulout.dev/build"
 SUMMARY = "Take Kubernetes nodes safely through operating system updates"
 RELATIONSHIPS = {"dynamic": "DYNAMIC_LINK", "static": "STATIC_LINK", "headers": "STATIC_LINK"}
 # Libraries that every Debian has.
@@ -89,7 +90,7 @@ def bill_of_materials(tarball, digest, version, url, epoch, packages, distributi
     own = {
         "SPDXID": "SPDXRef-haulout", "name": "haulout", "versionInfo": version, "packageFileName": tarball,
         "supplier": "Organization: Haulout maintainers", "downloadLocation": f"{url}/{tarball}", "filesAnalyzed": False,
-        "checksums": [{"algorithm": "SHA256", "checksumValue": digest}], "homepage": HOMEPAGE,
+        "checksums": [{"algorithm": "SHA256", "checksumValue": digest}],
         "licenseConcluded": "Apache-2.0", "licenseDeclared": "Apache-2.0",
         "copyrightText": "Copyright 2026 The Haulout authors", "primaryPackagePurpose": "APPLICATION",
     }
@@ -115,12 +116,12 @@ def provenance(digests, version, commit, packages, distribution):
         "predicateType": "https://slsa.dev/provenance/v1",
         "predicate": {
             "buildDefinition": {
-                "buildType": f"{HOMEPAGE}/build/dev-release/v1",
+                "buildType": f"{NAMES}/dev-release/v1",
                 "externalParameters": {"command": "./dev release", "version": version},
-                "resolvedDependencies": [{"uri": f"git+{HOMEPAGE}/haulout@{commit}", "digest": {"gitCommit": commit}},
+                "resolvedDependencies": [{"name": "haulout", "digest": {"gitCommit": commit}},
                                          *({"uri": uri} for uri in sorted(linked))],
             },
-            "runDetails": {"builder": {"id": f"{HOMEPAGE}/build/maintainer"}},
+            "runDetails": {"builder": {"id": f"{NAMES}/maintainer"}},
         },
     }
 
@@ -153,7 +154,7 @@ metadata:
   name: haulout
 spec:
   version: v{version}
-  homepage: {HOMEPAGE}
+  homepage: {url}
   shortDescription: Drain nodes safely, and see why they are not updated
   description: |
     Drains nodes with the flags of kubectl drain, names what blocks a drain, and
@@ -178,7 +179,7 @@ def homebrew_formula(version, url, tarballs, libraries):
     return f"""\
 class Haulout < Formula
   desc "{SUMMARY}"
-  homepage "{HOMEPAGE}"
+  homepage "{url}"
   version "{version}"
   license "Apache-2.0"
 

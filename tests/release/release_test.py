@@ -136,7 +136,7 @@ class Documents(unittest.TestCase):
         self.assertEqual([{"name": "a.tar.gz", "digest": {"sha256": "a" * 64}}, {"name": "b.deb", "digest": {"sha256": "b" * 64}}],
                          statement["subject"])
         source, *linked = statement["predicate"]["buildDefinition"]["resolvedDependencies"]
-        self.assertEqual({"gitCommit": "c" * 40}, source["digest"])
+        self.assertEqual({"name": "haulout", "digest": {"gitCommit": "c" * 40}}, source)
         self.assertEqual(len(self.packages), len(linked))
         self.assertIn("buildType", statement["predicate"]["buildDefinition"])
         self.assertIn("id", statement["predicate"]["runDetails"]["builder"])
