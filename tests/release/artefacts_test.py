@@ -98,6 +98,12 @@ class BillOfMaterials(Scratch):
             self.assertIn(entry["versionInfo"], version.splitlines())
 
 
+    def test_the_page_names_the_libraries_to_install(self):
+        libraries = re.search(r"libraries of another distribution: (.*)", (RELEASE / "krew/haulout.yaml").read_text())[1]
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/release.md").read_text()
+        self.assertIn(f"\n    apt install {libraries.replace(',', '')}\n", page)
+
+
 class Provenance(Scratch):
     def test_subjects_are_the_artefacts(self):
         statement = json.loads(only("*_provenance.json").read_text())
