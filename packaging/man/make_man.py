@@ -8,6 +8,7 @@
   haulout.1                       from haulout.1.in, with the list of commands and the flags that all commands have
   haulout-COMMAND.1               what a command does, its flags, examples and exit codes
   haulout-agent.8                 the same for the agent, which is a service
+  haulout-as-service.8            from haulout-as-service.8.in
 
 What a command does and its examples come from cli/options/help.cpp, its flags from docs/flags.md, the options of the agent
 from docs/configuration.md. Tests of the program keep both of these pages equal to the tables of options. So no program has
@@ -198,6 +199,8 @@ def see_also(command):
     pages = [r"\fBhaulout\fR(1)", *map(reference, RELATED[command])]
     if command in ("drain", "cordon", "uncordon"):
         pages.append(r"\fBkubectl\fR(1)")
+    if command == "agent":
+        pages += [r"\fBhaulout\-as\-service\fR(8)", r"\fBsystemctl\fR(1)"]
     return [".SH SEE ALSO", *[page + "," for page in pages[:-1]], pages[-1]]
 
 
@@ -260,6 +263,9 @@ def pages():
     rows, texts = summaries(code), heads(code)
     newest = edition((ROOT / "packaging/debian/changelog").read_text())
     result = {"haulout.1": page_of_program((HERE / "haulout.1.in").read_text(), rows, flags[CONNECTION], newest)}
+    service = "haulout-as-service"
+    head = "\n".join(title(service, 8, newest))
+    result[f"{service}.8"] = (HERE / f"{service}.8.in").read_text().replace("@TITLE@", head)
     for command, summary in rows.items():
         own = HERE / f"{command}.in"
         result[f"{name_of(command)}.{SECTIONS.get(command, 1)}"] = page_of_command(

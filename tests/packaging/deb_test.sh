@@ -102,7 +102,7 @@ step "man finds a page for each command"
 apt install man-db
 commands=$(in_root haulout help | sed -n '/^Commands:$/,/^$/s/^  \([a-z-]\+\) .*/haulout-\1/p')
 [[ $commands == *haulout-drain* && $commands == *haulout-agent* ]] || fail "haulout help lists no commands: $commands"
-for page in haulout kubectl-haulout $commands; do
+for page in haulout kubectl-haulout haulout-as-service $commands; do
   file=$(in_root man --where "$page") || fail "there is no man page $page"
   [[ $(in_root man --local-file "$file") == *"$page - "* ]] || fail "man does not show $file"
 done

@@ -116,7 +116,7 @@ class Pages(unittest.TestCase):
     def test_each_command_has_a_page_with_each_of_its_flags(self):
         pages = make_man.pages()
         rows = make_man.summaries((ROOT / make_man.HELP).read_text())
-        self.assertEqual({"haulout.1"} | {make_man.name_of(name) + f".{make_man.SECTIONS.get(name, 1)}" for name in rows}, set(pages))
+        self.assertEqual({"haulout.1", "haulout-as-service.8"} | {make_man.name_of(name) + f".{make_man.SECTIONS.get(name, 1)}" for name in rows}, set(pages))
         for heading, flags in make_man.tables((ROOT / "docs/flags.md").read_text()):
             page = pages["haulout.1" if heading == make_man.CONNECTION else f"haulout-{heading}.1"]
             for row in flags:
