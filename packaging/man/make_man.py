@@ -46,6 +46,14 @@ class Unreadable(Exception):
 
 # ---- What the sources say
 
+def expected(pattern, code, what):
+    """Returns the match of something that help.cpp must have."""
+    found = re.search(pattern, code, re.M | re.S)
+    if not found:
+        raise Unreadable(f"{HELP}: no {what}")
+    return found
+
+
 def literals(text):
     """Joins the string literals of C++ in a text."""
     return "".join(ast.literal_eval(literal) for literal in re.findall(LITERAL, text))
@@ -54,9 +62,8 @@ def literals(text):
 def formatted(code, command):
     """Evaluates the first call of fmt::format in the code of a function of help.cpp. Only the arguments that stand there
     today are understood."""
-    call = re.search(rf"fmt::format\(\s*((?:{LITERAL}\s*)+),\s*((?:{LITERAL}|[^;\"])*?)\);", code)
-    if not call:
-        raise Unreadable(f"{HELP}: no fmt::format(\"…\", …) in the text of {command}")
+    call = expected(rf"fmt::format\(\s*((?:{LITERAL}\s*)+),\s*((?:{LITERAL}|[^;\"])*?)\);", code,
+                    f'fmt::format("…", …) in the text of {command}')
     argument = rf'(program)|(to_string\(command\))|on \? ({LITERAL})\s*: ({LITERAL})'
     values = []
     for found in re.finditer(argument, call[2]):
@@ -78,17 +85,19 @@ def summaries(code):
 def heads(code):
     """Returns command -> what its help says above the flags."""
     functions = dict(re.findall(r"^std::string (\w+_text)\(std::string_view program[^)]*\) \{\n(.*?)^\}", code, re.M | re.S))
-    exit_codes = literals(re.search(r"people_exit_codes =\s*(.*?);\n", code, re.S)[1])
-    people = re.search(r"^std::string people_text_of\(.*?^\}", code, re.M | re.S)[0]
+    exit_codes = literals(expected(r"people_exit_codes =\s*(.*?);\n", code, "people_exit_codes")[1])
+    people = expected(r"^std::string people_text_of\(.*?^\}", code, "function people_text_of")[0]
     result = {}
     cases = re.findall(r"((?:case Command::\w+:\s*)+)return (\w+_text)\(program", code)
     cases += re.findall(r"(\*command == Command::\w+\)) return (\w+_text)\(program", code)
     for names, function in cases:
         for name in re.findall(r"Command::(\w+)", names):
             command = name.replace("_", "-")
+            if function not in functions:
+                raise Unreadable(f"{HELP}: no function {function}(std::string_view program…)")
             tail = exit_codes if f"return {function}(" in people else ""
             result[command] = formatted(functions[function], command) + tail
-    version = re.search(r"Command::version\) (return fmt::format\(.*?\);)", code, re.S)
+    version = expected(r"Command::version\) (return fmt::format\(.*?\);)", code, "text of the command version")
     result["version"] = formatted(version[1], "version")
     if missing := summaries(code).keys() ^ result.keys():
         raise Unreadable(f"{HELP}: no text, or no row, for {', '.join(sorted(missing))}")

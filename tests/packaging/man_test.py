@@ -70,6 +70,14 @@ class Sources(unittest.TestCase):
         with self.assertRaisesRegex(make_man.Unreadable, "unknown argument in the text of status"):
             make_man.heads(HELP.replace("      program);", "      program, more());"))
 
+    def test_what_is_missing_is_named(self):
+        for what, old, new in [("people_exit_codes", "people_exit_codes", "exit_codes"), ("function people_text_of", "people_text_of", "people"),
+                               ("function show_text", "std::string show_text(", "Text show_text("),
+                               ("text of the command version", "return fmt::format(\"Print.", "return version(\"Print."),
+                               (r'fmt::format\("…", …\) in the text of status', "fmt::format(\n", "joined(\n")]:
+            with self.assertRaisesRegex(make_man.Unreadable, f"no {what}"):
+                make_man.heads(HELP.replace(old, new))
+
     def test_a_command_without_a_text_is_an_error(self):
         with self.assertRaisesRegex(make_man.Unreadable, "no text, or no row, for drain"):
             make_man.heads(HELP.replace("      {Command::status", '      {Command::drain, "drain", "Drain"},\n      {Command::status'))
