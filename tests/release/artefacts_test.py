@@ -66,8 +66,7 @@ class Files(Scratch):
         self.assertEqual({name for name in files if not name.startswith("apt/")} - {"SHA256SUMS"}, set(listed))
 
     def test_program_of_the_tarball_runs(self):
-        with tarfile.open(only("*_linux_amd64.tar.gz")) as tar:
-            tar.extractall(self.scratch, filter="data")
+        self.succeeds("tar", "--extract", "--gzip", "--file", only("*_linux_amd64.tar.gz"), "--directory", self.scratch)
         version = only("*_linux_amd64.tar.gz").name.split("_")[1]
         self.assertEqual(f"haulout {version}\n", self.succeeds(self.scratch / "haulout", "version"))
         self.assertTrue((self.scratch / "man/man1/haulout-drain.1").is_file())
