@@ -3,8 +3,11 @@
 
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
+# Debian packages that ./dev release needs.
+release_packages=(dpkg-dev apt-utils)
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap)
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap man-db mandoc
+  "${release_packages[@]}" python3-venv ruby)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
 
@@ -47,6 +50,39 @@ deb() {
   build_release
   build_deb
   printf '%s\n' "$PWD"/build/deb/*.deb
+}
+
+# write_release DIRECTORY URL: writes the files of a release of this commit, from the release binary and the Debian package.
+# They will be downloaded from URL.
+write_release() {
+  local directory=$1 url=$2 version architecture
+  version=$(haulout_version)
+  architecture=$(dpkg --print-architecture)
+  source_date
+  rm -rf -- "$directory"
+  mkdir -p -- "$directory"
+  cp -- "build/deb/haulout_${version}_$architecture.deb" "$directory/"
+  python3 -B packaging/release/make_tarball.py --binary "$release_binary" --version "$version" --arch "$architecture" \
+    --output "$directory" >&2
+  python3 -B packaging/release/make_release.py "$directory" --version "$version" --commit "$(git rev-parse HEAD)" \
+    --url "$url" --map "$architecture=$release_binary.map"
+}
+
+release() {
+  (($# == 1)) && [[ $1 == https://* ]] || usage_error "release needs the address from which its files will be downloaded: https://…"
+  [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
+  # The provenance names a commit, so the artefacts must be built from it.
+  local changed
+  changed=$(git status --porcelain) || die "a release is made in a git repository"
+  [[ -z $changed ]] || die "commit these changes first, or put them away:" "$changed"
+  setup "${release_packages[@]}"
+  build_release
+  build_deb
+  local directory
+  directory=build/release-$(haulout_version)
+  say "release: $directory"
+  write_release "$directory" "$1"
+  printf '%s\n' "$PWD/$directory"
 }
 
 # did_not_run REASON: reports clearly that a check cannot run on this machine. In CI that is a failure.
@@ -139,6 +175,49 @@ check_notify() {
     return
   fi
   python3 -B tests/packaging/notify_test.py >&2
+}
+
+check_man() {
+  say "packaging: man pages"
+  local missing
+  missing=$(missing_commands man mandoc)
+  if [[ -n $missing ]]; then
+    did_not_run "the man pages need $missing"
+    return
+  fi
+  build_release
+  tests/packaging/man_test.sh "$release_binary" >&2
+}
+
+# The validator of SPDX documents comes from PyPI into build/release-tools, krew from the Go module proxy.
+find_release_tools() {
+  local tools=$PWD/build/release-tools
+  find_go || return 1
+  mkdir -p "$tools/krew"
+  (cd tests/release/krew && go build -o "$tools/krew/" tool) >&2 || return 1
+  if [[ ! -x $tools/spdx/bin/pyspdxtools ]]; then
+    python3 -m venv "$tools/spdx" >&2 || return 1
+    "$tools/spdx/bin/pip" install -q --disable-pip-version-check spdx-tools==0.8.5 >&2 || return 1
+  fi
+}
+
+check_release() {
+  say "packaging: files of a release"
+  local missing one=build/release-test/one two=build/release-test/two
+  missing=$(missing_commands ruby apt-ftparchive git)
+  if [[ -n $missing ]]; then
+    did_not_run "the files of a release need $missing"
+    return
+  fi
+  if ! find_release_tools; then
+    did_not_run "the files of a release need Go 1.26, krew from a Go module proxy, and spdx-tools from PyPI"
+    return
+  fi
+  build_release
+  build_deb
+  write_release "$one" https://downloads.example.org/haulout
+  write_release "$two" https://downloads.example.org/haulout
+  python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools/spdx/bin/pyspdxtools build/release-tools/krew >&2
 }
 
 check_deb() {

@@ -412,7 +412,9 @@ run_tests() {
     step "schema of the dashboard" check_dashboard_schema
     step "notifications" check_notify
     step "page of an audit" check_page
+    step "man pages" check_man
     step "Debian package" check_deb
+    step "files of a release" check_release
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
     step "examples" python3 scripts/examples_check.py docs/examples "$release_binary"

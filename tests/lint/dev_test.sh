@@ -33,6 +33,7 @@ check "unknown argument of the drain" 2 "unknown argument --reel" "$root/dev" de
 check "sim without a number" 2 "needs a number" "$root/dev" sim --seeds many
 check "sim without anything" 2 "--seeds N or --seed K" "$root/dev" sim
 check "hostile without anything" 2 "--seeds N or --seed K" "$root/dev" hostile
+check "release without an address" 2 "release needs the address" "$root/dev" release 0.2.0
 check "from another directory" 0 "usage: ./dev COMMAND" env -C / "$root/dev" help
 
 # A machine on which no package is installed. `apt-get -s` prints the file $scratch/plan.

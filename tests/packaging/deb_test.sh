@@ -98,6 +98,15 @@ bash -n "$root/usr/share/bash-completion/completions/haulout" || fail "bash cann
 grep -q haulout "$root/var/log/policy-rc.d" || fail "policy-rc.d was not asked"
 ! told '(^| )(start|restart) haulout' || fail "the service was started against policy-rc.d"
 
+step "man finds a page for each command"
+apt install man-db
+commands=$(in_root haulout help | sed -n '/^Commands:$/,/^$/s/^  \([a-z-]\+\) .*/haulout-\1/p')
+[[ $commands == *haulout-drain* && $commands == *haulout-agent* ]] || fail "haulout help lists no commands: $commands"
+for page in haulout kubectl-haulout haulout-as-service $commands; do
+  file=$(in_root man --where "$page") || fail "there is no man page $page"
+  [[ $(in_root man --local-file "$file") == *"$page - "* ]] || fail "man does not show $file"
+done
+
 if in_root haulout --help | grep -qE '^ +agent\b'; then
   step "haulout agent --check"
   mkdir -p "$root/host/proc/sys/kernel/random" "$root/host/etc" "$root/host/run"

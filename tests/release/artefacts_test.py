@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+"""Checks the files of a release by the programs that will read them.
+
+  artefacts_test.py RELEASE AGAIN SPDX KREW
+
+RELEASE and AGAIN are two directories of `./dev release`, made one after the other from the same build; SPDX is pyspdxtools, KREW a
+directory with krew and validate-krew-manifest. Needs ruby and apt. apt works in a directory of its own, and nothing of
+this machine is changed.
+"""
+import filecmp
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import unittest
+
+RELEASE = AGAIN = SPDX = KREW = None
+
+
+def only(pattern):
+    """Returns the one file of the release with such a name."""
+    found = list(RELEASE.glob(pattern))
+    assert len(found) == 1, f"{pattern}: {found}"
+    return found[0]
+
+
+def run(*command, **options):
+    return subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.scratch = pathlib.Path(directory.name)
+
+    def succeeds(self, *command, **options):
+        done = run(*command, **options)
+        self.assertEqual(0, done.returncode, f"{command}: {done.stdout}")
+        return done.stdout
+
+    def fails(self, *command, **options):
+        done = run(*command, **options)
+        self.assertNotEqual(0, done.returncode, f"{command}: {done.stdout}")
+        return done.stdout
+
+
+class Files(Scratch):
+    def test_two_runs_give_the_same_bytes(self):
+        names = [{path.relative_to(top) for path in top.rglob("*") if path.is_file()} for top in (RELEASE, AGAIN)]
+        self.assertEqual(*names)
+        self.assertGreaterEqual(len(names[0]), 10)
+        different = [str(name) for name in names[0] if not filecmp.cmp(RELEASE / name, AGAIN / name, shallow=False)]
+        self.assertEqual([], different)
+
+    def test_sums_are_right_and_complete(self):
+        self.succeeds("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=RELEASE)
+        listed = re.findall(r"^[0-9a-f]{64}  (.+)$", (RELEASE / "SHA256SUMS").read_text(), re.M)
+        files = {path.relative_to(RELEASE).as_posix() for path in RELEASE.rglob("*") if path.is_file()}
+        self.assertEqual({name for name in files if not name.startswith("apt/")} - {"SHA256SUMS"}, set(listed))
+
+    def test_program_of_the_tarball_runs(self):
+        self.succeeds("tar", "--extract", "--gzip", "--file", only("*_linux_amd64.tar.gz"), "--directory", self.scratch)
+        version = only("*_linux_amd64.tar.gz").name.split("_")[1]
+        self.assertEqual(f"haulout {version}\n", self.succeeds(self.scratch / "haulout", "version"))
+        self.assertTrue((self.scratch / "man/man1/haulout-drain.1").is_file())
+        self.succeeds("bash", "-n", self.scratch / "completions/haulout.bash")
+
+
+class BillOfMaterials(Scratch):
+    def test_is_valid(self):
+        self.succeeds(SPDX, "--infile", only("*.spdx.json"), "--version", "SPDX-2.3")
+
+    def test_the_validator_finds_a_defect(self):
+        document = json.loads(only("*.spdx.json").read_text())
+        del document["packages"][0]["downloadLocation"]
+        (self.scratch / "bad.spdx.json").write_text(json.dumps(document))
+        self.fails(SPDX, "--infile", self.scratch / "bad.spdx.json", "--version", "SPDX-2.3")
+
+    def test_has_what_the_program_consists_of(self):
+        document = json.loads(only("*.spdx.json").read_text())
+        kinds = {row["relatedSpdxElement"]: row["relationshipType"] for row in document["relationships"]}
+        found = {entry["name"]: kinds[entry["SPDXID"]] for entry in document["packages"]}
+        for name, kind in {"haulout": "DESCRIBES", "libssl-dev": "STATIC_LINK", "libboost-json1.81-dev": "STATIC_LINK",
+                           "libyaml-cpp-dev": "STATIC_LINK", "libboost1.81-dev": "STATIC_LINK", "libcli11-dev": "STATIC_LINK",
+                           "libfmt-dev": "STATIC_LINK", "nlohmann-json3-dev": "STATIC_LINK", "libc6": "DYNAMIC_LINK",
+                           "libstdc++6": "DYNAMIC_LINK", "libsdbus-c++1": "DYNAMIC_LINK"}.items():
+            self.assertEqual(kind, found.get(name), name)
+        for entry in document["packages"][1:]:
+            version = self.succeeds("dpkg-query", "-W", "-f=${Version}\n", entry["name"])
+            self.assertIn(entry["versionInfo"], version.splitlines())
+
+
+    def test_the_page_names_the_libraries_to_install(self):
+        libraries = re.search(r"libraries of another distribution: (.*)", (RELEASE / "krew/haulout.yaml").read_text())[1]
+        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/release.md").read_text()
+        self.assertIn(f"\n    apt install {libraries.replace(',', '')}\n", page)
+
+
+class Provenance(Scratch):
+    def test_subjects_are_the_artefacts(self):
+        statement = json.loads(only("*_provenance.json").read_text())
+        subjects = {entry["name"]: entry["digest"]["sha256"] for entry in statement["subject"]}
+        files = [*RELEASE.glob("*.tar.gz"), *RELEASE.glob("*.deb")]
+        self.assertEqual({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}, subjects)
+
+
+class Krew(Scratch):
+    def test_manifest_is_valid(self):
+        self.succeeds(KREW / "validate-krew-manifest", "-manifest", RELEASE / "krew/haulout.yaml", "-skip-install")
+
+    def install(self, archive):
+        return [KREW / "krew", "install", "--manifest", RELEASE / "krew/haulout.yaml", "--archive", archive]
+
+    def test_installs_the_plugin(self):
+        environment = {**os.environ, "KREW_ROOT": str(self.scratch / "krew"), "KREW_NO_UPGRADE_CHECK": "1"}
+        self.succeeds(*self.install(only("*_linux_amd64.tar.gz")), env=environment)
+        self.assertIn("drain", self.succeeds(self.scratch / "krew/bin/kubectl-haulout", "help"))
+        self.assertTrue(list((self.scratch / "krew/store/haulout").rglob("LICENSE")))
+
+    def test_refuses_another_archive(self):
+        environment = {**os.environ, "KREW_ROOT": str(self.scratch / "krew"), "KREW_NO_UPGRADE_CHECK": "1"}
+        other = self.scratch / "other.tar.gz"
+        other.write_bytes(only("*_linux_amd64.tar.gz").read_bytes() + b"\n")
+        self.assertIn("checksum does not match", self.fails(*self.install(other), env=environment))
+
+
+class Homebrew(Scratch):
+    def test_is_ruby(self):
+        self.succeeds("ruby", "-wc", RELEASE / "homebrew/haulout.rb")
+
+    def test_installs_what_the_tarball_has(self):
+        with tarfile.open(only("*_linux_amd64.tar.gz")) as tar:
+            names = tar.getnames()
+        body = re.search(r"def install\n(.*?)\n  end\n", (RELEASE / "homebrew/haulout.rb").read_text(), re.S)[1]
+        wanted = re.findall(r'(?:install|Dir\[) ?"([^"]+)"', body)
+        self.assertGreaterEqual(len(wanted), 6)
+        for pattern in wanted:
+            self.assertTrue([name for name in names if pathlib.PurePath(name).match(pattern)], pattern)
+
+
+class Apt(Scratch):
+    """apt-get with its configuration, lists, cache and status in a directory of its own."""
+
+    def setUp(self):
+        super().setUp()
+        self.root = self.scratch / "root"
+        for name in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "etc/apt/trusted.gpg.d",
+                     "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg", "var/log/apt"):
+            (self.root / name).mkdir(parents=True)
+        shutil.copyfile("/var/lib/dpkg/status", self.root / "var/lib/dpkg/status")
+        self.without_haulout()
+        self.repository = self.scratch / "repository"
+        shutil.copytree(RELEASE / "apt", self.repository)
+        (self.root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] file:{self.repository} stable main\n")
+        (self.scratch / "apt.conf").write_text(
+            f'Dir "{self.root}";\nDir::State::status "{self.root}/var/lib/dpkg/status";\nAPT::Sandbox::User "root";\n'
+            'APT::Architecture "amd64";\nAPT::Architectures { "amd64"; };\nAPT::Install-Recommends "false";\n')
+        self.environment = {**os.environ, "APT_CONFIG": str(self.scratch / "apt.conf"), "LC_ALL": "C"}
+
+    def without_haulout(self):
+        """The package may be installed on this machine."""
+        status = self.root / "var/lib/dpkg/status"
+        stanzas = status.read_text(errors="surrogateescape").split("\n\n")
+        kept = [stanza for stanza in stanzas if not stanza.startswith("Package: haulout\n")]
+        status.write_text("\n\n".join(kept), errors="surrogateescape")
+
+    def apt(self, *arguments, check=True):
+        command = self.succeeds if check else self.fails
+        return command("apt-get", *arguments, env=self.environment, cwd=self.scratch)
+
+    def test_apt_finds_downloads_and_would_install_the_package(self):
+        deb = only("*_amd64.deb")
+        self.apt("update")
+        self.assertRegex(self.apt("install", "--simulate", "haulout"), r"(?m)^Inst haulout \(\S+ Haulout:\S*stable \[amd64\]\)")
+        self.apt("download", "haulout")
+        self.assertTrue(filecmp.cmp(deb, self.scratch / deb.name, shallow=False))
+
+    def test_apt_refuses_a_changed_package(self):
+        self.apt("update")
+        (packed,) = self.repository.rglob("*.deb")
+        packed.write_bytes(packed.read_bytes()[:-1] + b"\0")
+        self.assertRegex(self.apt("download", "haulout", check=False), "Hash Sum mismatch|unexpected size")
+
+    def test_apt_refuses_a_changed_list(self):
+        for listed in self.repository.rglob("Packages*"):
+            listed.write_bytes(listed.read_bytes() + b"\n")
+        self.assertRegex(self.apt("update", check=False), "Hash Sum mismatch|unexpected size")
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
+    RELEASE, AGAIN, SPDX, KREW = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
+    unittest.main(argv=sys.argv[:1])
