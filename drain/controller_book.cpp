@@ -308,14 +308,6 @@ std::optional<ControllerQuestion> ControllerBook::next_question(TimePoint now) c
   return std::nullopt;
 }
 
-bool ControllerBook::reads_first(const k8s::Pod& pod, ControllerGroup& group, TimePoint now) {
-  if (group.controller.gone || now - group.looked_at < reread) return false;
-  group.holds = true;
-  group.read_again_at = std::min(group.read_again_at, now);
-  questions_.note(question_about(pod));
-  return true;
-}
-
 TimePoint ControllerBook::next_due(TimePoint now) const {
   TimePoint next = questions_.next_due(now);
   for (const auto& [uid, group] : groups_)
@@ -483,6 +475,14 @@ std::vector<const ControlledPod*> ControllerBook::staying(const ControllerGroup&
     if (member.stays()) found.push_back(&member);
   });
   return found;
+}
+
+bool is_read_first(ControllerBook& book, const k8s::Pod& pod, ControllerGroup& group, TimePoint now) {
+  if (group.controller.gone || now - group.looked_at < ControllerBook::reread) return false;
+  group.holds = true;
+  group.read_again_at = std::min(group.read_again_at, now);
+  book.questions().note(question_about(pod));
+  return true;
 }
 
 }  // namespace haulout::drain

@@ -235,8 +235,6 @@ class ControllerBook {
   std::optional<ControllerQuestion> next_question(TimePoint now) const;
   ControllerQuestions& questions() { return questions_; }
   const ControllerQuestions& questions() const { return questions_; }
-  // Returns true if the controller of the pod was looked up longer ago than `reread`. Then next_question() returns it.
-  bool reads_first(const k8s::Pod& pod, ControllerGroup& group, TimePoint now);
   // Returns the next time after `now` at which next_question() can change without an event; max() if there is none.
   TimePoint next_due(TimePoint now) const;
 
@@ -276,5 +274,9 @@ class ControllerBook {
   ControllerQuestions questions_;
   std::set<std::string> seen_;  // namespaces whose pods are all known
 };
+
+// Returns true if `group`, the controller of the pod, was looked up longer ago than ControllerBook::reread. Then
+// ControllerBook::next_question() returns it.
+bool is_read_first(ControllerBook& book, const k8s::Pod& pod, ControllerGroup& group, TimePoint now);
 
 }  // namespace haulout::drain

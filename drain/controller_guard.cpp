@@ -202,7 +202,7 @@ bool ControllerGuard::reads_first(const k8s::Pod& pod, TimePoint now) {
   const bool matters = guards_.single_replica == SingleReplica::block || guards_.surge == Surge::single_replica;
   if (!matters || !is_guarded(pod) || pod.surged()) return false;
   ControllerGroup* group = book_.group_of(pod);
-  if (!group || !book_.reads_first(pod, *group, now)) return false;
+  if (!group || !is_read_first(book_, pod, *group, now)) return false;
   wishes_to_read_ = true;
   return true;
 }

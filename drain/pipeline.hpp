@@ -110,8 +110,8 @@ struct TrackedPod {
   TimePoint accepted_until = TimePoint::max();
   TimePoint terminating_since{};
   TimePoint vanished_since{};
-  // When the drain first saw the pod, or saw it again after its deletion. A list that was requested before `known_since` or before `listed_at`, and does
-  // not contain the pod, does not prove that the pod was deleted.
+  // When the drain first saw the pod, or saw it again after its deletion. A list that was requested before
+  // `known_since` or before `listed_at`, and does not contain the pod, does not prove that the pod was deleted.
   TimePoint known_since{};
   TimePoint told_at{};    // time of the last watch event about the pod; before any, of the first list that had the pod
   TimePoint listed_at{};  // when the last list that contained the pod was requested

@@ -412,7 +412,7 @@ bool SurgeBook::may_surge(const TrackedPod& tracked, ControllerGroup& group, con
   if (is_under_way(pod, Step::Kind::surge, now) || judge_.judge(pod, group).plan != SurgeJudge::Plan::surge)
     return false;
   // The Deployment may have been scaled up since it was read, perhaps hours ago.
-  if (options_.guards.surge == Surge::single_replica && controllers_.reads_first(pod, group, now)) return false;
+  if (options_.guards.surge == Surge::single_replica && is_read_first(controllers_, pod, group, now)) return false;
   // One pod at least keeps its owner, so that a budget which counts several controllers goes on to count this one.
   return others_owned(controllers_, group, pod) > static_cast<std::int64_t>(before.owned) ||
          judge_.budgets().shared(pod, group.controller.replicas.value_or(1)).empty();

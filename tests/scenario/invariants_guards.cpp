@@ -43,8 +43,8 @@ bool Invariants::is_only_replica(const Instance& pod, bool perhaps) const {
 
 // True if the pod may have to wait for replacements of other pods.
 bool Invariants::waits_for_others(const Instance& pod) const {
-  // Every drain lets a pod wait that an earlier one has surged, and the other pods of its Deployment: after it was given
-  // back, the ReplicaSet deletes one of them.
+  // Every drain lets a pod wait that an earlier one has surged, and the other pods of its Deployment: after it was
+  // given back, the ReplicaSet deletes one of them.
   const bool of_surged = std::any_of(pods_.begin(), pods_.end(), [&](const auto& entry) {
     return entry.second.pod.surge_mark && is_of_same_deployment(pod, entry.second);
   });
