@@ -77,7 +77,13 @@ void NodeWriter::take_over() {
     record_.boot_id = view_.boot_id();
     // The Node has no record; a person may have removed it. The mark on the Node names the run, so that the agent can
     // still uncordon the node.
-    if (const auto mark = drain::mark_of(node); mark && mark->by == cordoned_by) record_.run = mark->run;
+    const auto mark = drain::mark_of(node);
+    if (mark && mark->by == cordoned_by) record_.run = mark->run;
+    // A Node that was deleted and registered again has lost its record in the middle of a drain, perhaps. So its pods
+    // are given back, and its requests withdrawn, unless somebody else drains the node.
+    const bool free = !mark || mark->by == cordoned_by;
+    record_.surges = free && options_.drain.guards.surge != drain::Surge::off;
+    record_.asks = free && options_.drain.eviction_requests != drain::EvictionRequests::off;
   }
   // An earlier agent has begun this attempt, and noted no readiness taints. Before the boot, those of now are from
   // before the update. After it, nothing shows which of them are.

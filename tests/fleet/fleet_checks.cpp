@@ -381,7 +381,9 @@ void FleetChecks::see_waves(const std::string& name, NodeTruth& node, const std:
   if (begins) {
     node.rebooted_by_others = false;
     node.version = version_wanted(*node.machine);
-    if (!node.version.empty() && !node.turns.empty() && !node.wave_was_due)
+    // A person may request the reboot of a node whose agent does not know to which version it leads.
+    const bool known = !node.machine->plan().unknown;
+    if (known && !node.version.empty() && !node.turns.empty() && !node.wave_was_due)
       violated(fmt::format("P6: {} is updated to {}, but {}", name, node.version, node.not_due));
   } else if (!out_states.contains(state) && state != "degraded") {
     node.version.clear();

@@ -404,7 +404,7 @@ void SeededFleet::repair() {
     // The agent does not know which taints a Node had before somebody else rebooted the machine.
     if (reason == "ConditionNotMet" && rebooted_by_hand_.contains(each->node()))
       cluster.untaint(each->node(), old_readiness_taint);
-    if (reason == "RebootFailed")
+    if (reason == "RebootFailed" || reason == "RebootLoop")
       cluster.patch("nodes", "", each->node(), {{"metadata", {{"annotations", {{"haulout.dev/request", "reboot"}}}}}});
   }
 }
