@@ -371,7 +371,8 @@ run_tests() {
   done
   [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
-    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}"
+    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}" \
+      "${site_packages[@]}"
   elif [[ -n $only_kernel ]]; then
     setup "${machines_packages[@]}" "${kernel_packages[@]}"
   elif [[ -n $only_machines ]]; then
@@ -412,6 +413,7 @@ run_tests() {
     step "schema of the dashboard" check_dashboard_schema
     step "notifications" check_notify
     step "page of an audit" check_page
+    step "site" check_site
     step "Debian package" check_deb
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
