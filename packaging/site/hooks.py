@@ -17,8 +17,11 @@ from mkdocs.structure.files import File
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "packaging/README.md"]
-ASSETS = ["iframe-worker.js", "site.css"]
-DEVELOPERS = "*For developers"
+ASSETS = ["iframe-worker.js", "search-flags.js", "site.css"]
+# What a page counts in the search. Pages that list everything are long, so a single word counts little there.
+BOOST = {"docs/configuration.md": 4, "docs/flags.md": 4, "docs/labels.md": 4, "docs/metrics.md": 4, "docs/reasons.md": 4,
+         "CHANGELOG.md": 0.2, "CONTRIBUTING.md": 0.2}
+FOR_DEVELOPERS = 0.2
 
 SOURCE = """<!DOCTYPE html>
 <html lang="en">
@@ -29,6 +32,7 @@ SOURCE = """<!DOCTYPE html>
 <style>
 :root {{ color-scheme: light dark; font-family: system-ui, sans-serif; }}
 body {{ margin: 1rem; }}
+h1 {{ overflow-wrap: anywhere; }}
 pre {{ overflow: auto; font-size: .85rem; }}
 </style>
 </head>
@@ -107,8 +111,8 @@ def plain_page(config, path, place, body):
 
 
 def on_page_markdown(markdown, page, **_):
-    if DEVELOPERS in markdown[:200]:
-        page.meta.setdefault("search", {})["boost"] = 0.5
+    usual = FOR_DEVELOPERS if "*For developers" in markdown[:200] else 1
+    page.meta["search"] = {"boost": BOOST.get(page.file.src_uri, usual)}
     return "\n".join(python_markdown(markdown.splitlines()))
 
 

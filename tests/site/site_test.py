@@ -137,7 +137,8 @@ class InTheBrowser(unittest.TestCase):
 
     def test_search_finds_pages(self):
         self.open("docs/states.html")
-        for words, found in (("RebootLoop", "docs/reasons.html"), ("haulout.dev/record", "docs/labels.html")):
+        for words, found in (("RebootLoop", "docs/reasons.html"), ("haulout.dev/record", "docs/labels.html"),
+                             ("--max-unavailable", "docs/configuration.html")):
             with self.subTest(words):
                 self.search(words)
                 self.browser.until("[...document.querySelectorAll('.md-search-result__link')]"
