@@ -14,7 +14,7 @@ site_programs() {
   if cmp -s "$requirements" "$folder/installed"; then return; fi
   rm -rf "$folder"
   mkdir -p "${folder%/*}"
-  /usr/bin/python3 -m venv "$folder" >&2 &&
+  python3 -m venv "$folder" >&2 &&
     "$folder/bin/pip" install -q --disable-pip-version-check --require-hashes "$@" -r "$requirements" >&2 &&
     cp "$requirements" "$folder/installed"
 }

@@ -166,7 +166,7 @@ class InTheBrowser(unittest.TestCase):
         light = self.background()
         try:
             for _ in range(2):  # from that of the system to light, and then to dark
-                self.js("[...document.querySelectorAll('label.md-header__button[for^=__palette]')]"
+                self.js("[...document.querySelectorAll('.md-header__button[for^=__palette]')]"
                         ".find(one => one.checkVisibility()).click()")
                 self.browser.settle()
             dark = self.background()
