@@ -25,8 +25,9 @@ site_generator() { site_programs "$site_environment" packaging/site/requirements
 build_site() {
   say "site: from README.md, docs/ and what they link to"
   site_generator || die "the site needs the packages of packaging/site/requirements.txt from PyPI: see pip's message above"
-  # The variable switches off an announcement of the theme, which is no warning about a page.
-  NO_MKDOCS_2_WARNING=1 PYTHONDONTWRITEBYTECODE=1 "$site_environment/bin/mkdocs" -q build -f packaging/site/mkdocs.yml >&2
+  # Without --quiet, which would also hide the warnings that end a strict build. The first variable switches off an
+  # announcement of the theme.
+  NO_MKDOCS_2_WARNING=1 PYTHONDONTWRITEBYTECODE=1 "$site_environment/bin/mkdocs" build -f packaging/site/mkdocs.yml >&2
 }
 
 # The first page is the last line of stdout.

@@ -11,8 +11,8 @@ import posixpath
 import re
 import subprocess
 
-from mkdocs.exceptions import PluginError
 from mkdocs.structure.files import File
+from pymdownx.superfences import SuperFencesException
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -165,12 +165,12 @@ def drawn(source, language, css_class, options, md, **_):
              'edge [fontname="sans-serif", fontsize=12]', "start [shape=point]"]
     lines = source.strip().splitlines()
     if lines[0] != "stateDiagram-v2":
-        raise PluginError(f"{HERE.name}/hooks.py draws only stateDiagram-v2, and not {lines[0]}")
+        raise SuperFencesException(f"{HERE.name}/hooks.py draws only stateDiagram-v2, and not {lines[0]}")
     spoken = []
     for line in lines[1:]:
         arrow = re.fullmatch(r" +(\w+|\[\*\]) --> (\w+)(?:: (.+))?", line)
         if not arrow:
-            raise PluginError(f"{HERE.name}/hooks.py cannot draw this line of a diagram: {line}")
+            raise SuperFencesException(f"{HERE.name}/hooks.py cannot draw this line of a diagram: {line}")
         begin, end, label = arrow.groups()
         begin = "start" if begin == "[*]" else begin
         graph.append(f'"{begin}" -> "{end}" [label="{(label or "").replace(chr(34), "")}"]')
@@ -178,7 +178,7 @@ def drawn(source, language, css_class, options, md, **_):
     try:
         run = subprocess.run(["dot", "-Tsvg"], input="\n".join([*graph, "}"]), capture_output=True, text=True, check=True)
     except FileNotFoundError as error:
-        raise PluginError("the diagrams need the program dot (Debian's package graphviz)") from error
+        raise SuperFencesException("the diagrams need the program dot (Debian's package graphviz)") from error
     svg = re.sub(r' id="[^"]*"|<!--.*?-->|<title>.*?</title>', "", run.stdout[run.stdout.index("<svg"):], flags=re.S)
     name = html.escape("State diagram. " + "; ".join(spoken), quote=True)
     svg = svg.replace("<svg ", f'<svg role="img" aria-label="{name}" ', 1)
