@@ -41,6 +41,7 @@ site() {
 check_site() {
   local missing axe=build/site-axe
   missing=$(missing_commands chromium dot)
+  missing=${missing:+"$missing(Debian's packages chromium and graphviz)"}
   # Of the second package only the file axe.min.js is used, so what it depends on is not installed.
   if [[ -z $missing ]] && ! { site_generator && site_programs "$axe" tests/site/requirements.txt --no-deps; }; then
     missing="packages from PyPI (see above)"
