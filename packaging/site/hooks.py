@@ -10,6 +10,7 @@ import pathlib
 import posixpath
 import re
 import subprocess
+import textwrap
 
 from mkdocs.structure.files import File
 from pymdownx.superfences import SuperFencesException
@@ -22,6 +23,8 @@ ASSETS = ["iframe-worker.js", "search-flags.js", "site.css"]
 BOOST = {"docs/configuration.md": 4, "docs/flags.md": 4, "docs/labels.md": 4, "docs/metrics.md": 4, "docs/reasons.md": 4,
          "CHANGELOG.md": 0.2, "CONTRIBUTING.md": 0.2}
 FOR_DEVELOPERS = 0.2
+LABEL = 10  # characters in a line of the label of an arrow, so that diagrams stay narrow
+LINE_BREAK = "\\n"  # as Graphviz writes it
 
 SOURCE = """<!DOCTYPE html>
 <html lang="en">
@@ -156,24 +159,29 @@ def on_page_content(content, **_):
 
 def on_post_page(output, **_):
     """The theme's search is a dialog without a name."""
-    return output.replace('data-md-component="search" role="dialog"', 'data-md-component="search" role="dialog" aria-label="Search"')
+    dialog = 'data-md-component="search" role="dialog"'
+    return output.replace(dialog, dialog + ' aria-label="Search"')
 
 
 def drawn(source, language, css_class, options, md, **_):
     """Returns a state diagram of Mermaid's notation as SVG. Knows only the notation that the pages use."""
-    graph = ["digraph {", 'node [shape=box, style=rounded, fontname="sans-serif", fontsize=13]',
-             'edge [fontname="sans-serif", fontsize=12]', "start [shape=point]"]
+    graph = ['digraph { nodesep=0.15; ranksep=0.25',
+             'node [shape=box, style=rounded, fontname="sans-serif", fontsize=12, height=0.3, margin="0.08,0.04"]',
+             'edge [fontname="sans-serif", fontsize=11, arrowsize=0.7]']
     lines = source.strip().splitlines()
     if lines[0] != "stateDiagram-v2":
         raise SuperFencesException(f"{HERE.name}/hooks.py draws only stateDiagram-v2, and not {lines[0]}")
     spoken = []
     for line in lines[1:]:
-        arrow = re.fullmatch(r" +(\w+|\[\*\]) --> (\w+)(?:: (.+))?", line)
+        arrow = re.fullmatch(r" +(\w+|\[\*\]) --> (\w+)(?:: ([^\"\\]+))?", line)
         if not arrow:
             raise SuperFencesException(f"{HERE.name}/hooks.py cannot draw this line of a diagram: {line}")
         begin, end, label = arrow.groups()
-        begin = "start" if begin == "[*]" else begin
-        graph.append(f'"{begin}" -> "{end}" [label="{(label or "").replace(chr(34), "")}"]')
+        if begin == "[*]":
+            begin = "start"
+            graph.append("start [shape=point, height=0.1]")
+        lines_of_label = textwrap.wrap(label or "", LABEL, break_long_words=False)
+        graph.append(f'"{begin}" -> "{end}" [label="{LINE_BREAK.join(lines_of_label)}"]')
         spoken.append(f"{begin} to {end}" + (f": {label}" if label else ""))
     try:
         run = subprocess.run(["dot", "-Tsvg"], input="\n".join([*graph, "}"]), capture_output=True, text=True, check=True)

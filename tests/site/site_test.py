@@ -197,6 +197,7 @@ class InTheBrowser(unittest.TestCase):
         drawn = self.js("[...document.querySelectorAll('.states svg text')].map(one => one.textContent)")
         self.assertEqual(12, len(states))
         self.assertEqual(set(), states - set(drawn))
+        self.assertEqual(text.count(" --> "), self.js("document.querySelectorAll('.states svg .edge').length"))
 
     def test_lists_and_tables_are_as_written(self):
         cases = [("docs/examples/index.html", "li pre", "haulout agent --check"), ("docs/cli.html", "li table", "default of retire"),
