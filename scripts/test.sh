@@ -371,7 +371,8 @@ run_tests() {
   done
   [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
-    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}"
+    setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}" \
+      "${site_packages[@]}"
   elif [[ -n $only_kernel ]]; then
     setup "${machines_packages[@]}" "${kernel_packages[@]}"
   elif [[ -n $only_machines ]]; then
@@ -413,6 +414,7 @@ run_tests() {
     step "notifications" check_notify
     step "page of an audit" check_page
     step "man pages" check_man
+    step "site" check_site
     step "Debian package" check_deb
     step "files of a release" check_release
     step "demo" demos

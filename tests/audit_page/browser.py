@@ -21,7 +21,8 @@ class Failed(Exception):
 
 
 class Browser:
-    def __init__(self, program="chromium"):
+    def __init__(self, program="chromium", more=()):
+        """more: further arguments of the program."""
         self.profile = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
         commands_out, self.commands = pipe()
         self.answers, answers_in = pipe()
@@ -33,7 +34,7 @@ class Browser:
         arguments = [program, "--headless=new", "--remote-debugging-pipe", f"--user-data-dir={self.profile.name}",
                      "--no-first-run", "--disable-gpu", "--disable-dev-shm-usage", "--disable-extensions",
                      "--disable-background-networking", "--disable-component-update", "--disable-sync",
-                     "--hide-scrollbars", "--lang=en"]
+                     "--hide-scrollbars", "--lang=en", *more]
         if os.geteuid() == 0:
             arguments.append("--no-sandbox")  # Chromium refuses to run as root with its sandbox
         self.log = tempfile.TemporaryFile()
