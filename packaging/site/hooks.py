@@ -18,7 +18,7 @@ from pymdownx.superfences import SuperFencesException
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "packaging/README.md"]
-ASSETS = ["file-worker.js", "search-flags.js", "site.css"]
+ASSETS = ["iframe-worker.js", "search-flags.js", "site.css"]
 # What a page counts in the search. Pages that list everything are long, so a single word counts little there.
 BOOST = {"docs/configuration.md": 4, "docs/flags.md": 4, "docs/labels.md": 4, "docs/metrics.md": 4, "docs/reasons.md": 4,
          "CHANGELOG.md": 0.2, "CONTRIBUTING.md": 0.2}

@@ -117,9 +117,19 @@ class Browser:
     def load(self, url):
         self.loaded = False
         self.call("Page.navigate", url=url)
+        self.wait_for_load(url)
+
+    def follow(self, click):
+        """Evaluates an expression that opens another page, and returns when that one has been loaded."""
+        self.loaded = False
+        self.call("Runtime.evaluate", expression=click)
+        self.wait_for_load(click)
+        self.settle()
+
+    def wait_for_load(self, what):
         until = time.monotonic() + LIMIT
         while not self.loaded:
-            self.next_message(until, url)
+            self.next_message(until, what)
 
     def settle(self):
         """Returns when the page has drawn two more frames: by then it has done all that an event has begun."""

@@ -1,5 +1,6 @@
 // Browsers refuse to start a worker from a file. So a page that was opened from a file searches in an iframe, which this
-// class gives the interface of a worker. The theme finds out by the name IFrameWorker that its script runs in a document.
+// class gives the interface of a worker. The theme finds out by the name IFrameWorker that its script runs in a document,
+// and its plugin "offline" loads no such script from the network if there is one with the name of this file.
 if (location.protocol === 'file:') {
   window.IFrameWorker = window.Worker = class extends EventTarget {
     constructor(script) {
