@@ -103,8 +103,8 @@ void Invariants::see(const sim::Change& change) {
     if (!pod.terminating) pod.terminating = now;
     // A pod that a backup brings back terminating ended before.
     if (!change.restored && !pod.had_finished && !pod.cut_off && now > std::max(began_, pod.bound)) pod.cut_off = now;
-  } else {
-    pod.cut_off.reset();
+  } else if (!change.restored) {
+    pod.cut_off.reset();  // the drain learns from its next list what a restored backup has undone
   }
   if (change.type == sim::ChangeType::deleted) {
     pod.gone = now;

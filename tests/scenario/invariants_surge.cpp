@@ -106,6 +106,8 @@ void Invariants::check_give_back(const Instance& pod, const Json& stored, const 
   if (given_.options.guards.surge == drain::Surge::off || !rollout || rollout->gone_since || !given_.sound_wire ||
       given_.human_uncordon || !pod.surged || !pod.ready_since || !pod.surged_since)
     return;
+  // Which pods were Ready in the moment before is not known.
+  if (began_ - loaded_ <= news_takes) return;
   // If its eviction is refused for long after that, the drain may give up.
   if (clock_.now() - *pod.surged_since > 50min) return;
   // Pods that have recovered since the release are needed, too. One that came at the time of the release may be a
