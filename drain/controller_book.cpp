@@ -50,12 +50,14 @@ void each_pod(All& all, const ControllerGroup& group, Visit visit) {
 // deleted itself. A pod on another node that only stops being Ready does not raise it.
 template <class All>
 std::size_t without_replacement(const All& all, const ControllerGroup& group) {
-  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0, new_taken = 0, broken_gone = 0;
+  std::int64_t ready = 0, new_ready = 0, stayed = 0, ours = 0, taken = 0, at_first = 0, new_taken = 0;
+  std::int64_t broken = 0, broken_gone = 0;
   each_pod(all, group, [&](const ControlledPod& member) {
     at_first += member.ready_at_first ? 1 : 0;
     ours += member.leaving && member.ready_at_first ? 1 : 0;
     taken += member.leaving && !member.takes_nothing ? 1 : 0;
     new_taken += member.leaving && member.came_ready ? 1 : 0;
+    broken += member.broken_at_first ? 1 : 0;
     broken_gone += member.broken_at_first && !member.stays() ? 1 : 0;
     if (!member.stays()) return;
     stayed += member.ready_at_first ? 1 : 0;
@@ -65,12 +67,13 @@ std::size_t without_replacement(const All& all, const ControllerGroup& group) {
   const std::int64_t gone_elsewhere = std::max<std::int64_t>(0, at_first - stayed - ours);
   const auto& wanted = group.controller.replicas;
   std::int64_t more = wanted && group.wanted_at_first ? std::int64_t{*wanted} - *group.wanted_at_first : 0;
-  // A scale-down deletes broken pods first. These were never counted as missing, so nothing is made up for.
-  const std::int64_t scaled_away = std::min(broken_gone, std::max<std::int64_t>(0, -more));
+  // A scale-down deletes broken pods first. These were never counted as missing, so nothing is made up for. If a broken
+  // pod stays all the same, the controller has counted a pod that the drain has evicted in its place.
+  const std::int64_t scaled_away = std::min(broken, std::max<std::int64_t>(0, -more));
   more += scaled_away;
   // New pods that left again replaced others, except those that a scale-up has added, and those that came for broken
   // pods: they lack a replacement themselves.
-  const std::int64_t added = std::max<std::int64_t>(0, more) + broken_gone - scaled_away;
+  const std::int64_t added = std::max<std::int64_t>(0, more) + std::max<std::int64_t>(0, broken_gone - scaled_away);
   const std::int64_t ceiling = taken + static_cast<std::int64_t>(group.missing_at_first) + std::min(new_taken, added);
   std::int64_t missing = std::min(ceiling, ceiling + gone_elsewhere + more - new_ready);
   if (wanted) missing = std::min(missing, *wanted - ready);

@@ -226,6 +226,25 @@ TEST_F(BookTest, AScaleDownThatDeletesABrokenPodMakesUpForNothingElse) {
   EXPECT_EQ(held(pod(2)), "BlockedByControllerBudget");
 }
 
+// When the Deployment is scaled down, its controller already misses the evicted pod, so it deletes no other one.
+TEST_F(BookTest, AScaleDownThatKeepsABrokenPodMakesUpForNothing) {
+  begin(at_most(1));
+  learn("rs-uid", 4);
+  for (int i = 0; i < 3; ++i) see(pod(i));
+  k8s::Pod broken = pod(3);
+  broken.ready = false;
+  broken.created = wall - 10min - 1s;
+  see(broken);
+  book->namespace_seen("shop");
+  EXPECT_EQ(held(pod(0)), "");
+  leave(pod(0));
+  learn("rs-uid", 3);
+  EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget") << "three are wanted, two are Ready";
+  broken.ready = true;
+  see(broken);
+  EXPECT_EQ(held(pod(1)), "");
+}
+
 // A scale-down deletes a broken pod of the drained node.
 TEST_F(BookTest, AScaleDownThatDeletesABrokenPodOfThisNodeMakesUpForNothingElse) {
   begin(at_most(1));
