@@ -116,11 +116,13 @@ Controller controller_of(const k8s::OwnerReference& owner, const std::string& ns
 
 Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, ReadWorkload read) {
   std::optional<Controller> below;
-  while (is_apps_workload(owner)) {
+  // Anybody who may write ReplicaSets can make them own each other in a circle. Otherwise there are two levels.
+  constexpr unsigned most_levels = 10;
+  for (unsigned level = 1; is_apps_workload(owner); ++level) {
     auto found = co_await read(owner);
     if (!found && !k8s::is_gone(found.error())) co_return std::move(found).error();
     if (!found || found->uid != owner.uid) co_return TopController{owner, gone_controller(owner, ns), {}};
-    if (owner.kind != "ReplicaSet" || !found->controller)
+    if (owner.kind != "ReplicaSet" || !found->controller || level == most_levels)
       co_return TopController{owner, controller_of(owner, ns, *std::move(found)), {}};
     const k8s::OwnerReference above = *found->controller;
     below = controller_of(owner, ns, *std::move(found));

@@ -219,6 +219,27 @@ TEST_F(Guards, ScalesThatCannotBeReadHoldNobodyUpForLong) {
   EXPECT_LT(took(), 2min);
 }
 
+TEST_F(Guards, ReplicaSetsThatOwnEachOtherAreNotReadForEver) {
+  cluster.switches().workload_controllers = false;
+  for (const auto& [name, above] : {std::pair("one", "other"), std::pair("other", "one")})
+    add({{"kind", "ReplicaSet"},
+         {"metadata",
+          {{"name", name},
+           {"namespace", "shop"},
+           {"uid", std::string("uid-of-") + name},
+           {"ownerReferences",
+            {{{"apiVersion", "apps/v1"},
+              {"kind", "ReplicaSet"},
+              {"name", above},
+              {"uid", std::string("uid-of-") + above},
+              {"controller", true}}}}}},
+         {"spec", {{"replicas", 1}}}});
+  add(a_pod("web-1", {.owner_kind = "ReplicaSet", .owner_name = "one", .owner_uid = "uid-of-one"}));
+  options.guards.max_unavailable = drain::Share{1, false};
+  EXPECT_THAT(drain(), Ended(Outcome::drained));
+  EXPECT_LT(requests("get", "replicasets").size(), 30u);
+}
+
 TEST_F(Guards, WithoutTheRightToSeeControllersNothingIsTouched) {
   deploy("web", 2);
   cluster.forbid("get", "replicasets");
