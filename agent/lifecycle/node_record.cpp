@@ -79,8 +79,8 @@ void NodeWriter::take_over() {
     // still uncordon the node.
     const auto mark = drain::mark_of(node);
     if (mark && mark->by == cordoned_by) record_.run = mark->run;
-    // A Node that was deleted and registered again has lost its record in the middle of a drain, perhaps. So its pods
-    // are given back, and its requests withdrawn, unless somebody else drains the node.
+    // Perhaps the Node was deleted and registered again in the middle of a drain, and has lost its record. So the agent
+    // gives back the pods of that drain and withdraws its requests, unless somebody else drains the node now.
     const bool free = !mark || mark->by == cordoned_by;
     record_.surges = free && options_.drain.guards.surge != drain::Surge::off;
     record_.asks = free && options_.drain.eviction_requests != drain::EvictionRequests::off;

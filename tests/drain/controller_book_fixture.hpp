@@ -40,6 +40,19 @@ class BookTest : public ::testing::Test {
     for (std::int32_t i = 0; i < replicas; ++i) see(pod(i));
     book->namespace_seen("shop");
   }
+  // Begins with at most one pod unavailable, and shows a Deployment of that many replicas whose last pod is broken.
+  // Returns that pod.
+  k8s::Pod begin_with_a_broken_pod(std::int32_t replicas) {
+    begin(at_most(1));
+    learn("rs-uid", replicas);
+    for (std::int32_t i = 0; i + 1 < replicas; ++i) see(pod(i));
+    k8s::Pod broken = pod(replicas - 1);
+    broken.ready = false;
+    broken.created = wall - std::chrono::minutes(10) - std::chrono::seconds(1);
+    see(broken);
+    book->namespace_seen("shop");
+    return broken;
+  }
   void learn(const std::string& owner, std::optional<std::int32_t> replicas,
              std::map<std::string, std::string> annotations = {}) {
     Controller controller;

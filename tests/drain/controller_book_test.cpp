@@ -209,14 +209,7 @@ TEST_F(BookTest, AScaleDownLowersTheLimit) {
 // The Deployment has a broken pod when the drain begins. A scale-down deletes that pod and one replacement that is
 // missing. The three pods that are wanted now are those that are Ready.
 TEST_F(BookTest, AScaleDownThatDeletesABrokenPodMakesUpForNothingElse) {
-  begin(at_most(1));
-  learn("rs-uid", 5);
-  for (int i = 0; i < 4; ++i) see(pod(i));
-  k8s::Pod broken = pod(4);
-  broken.ready = false;
-  broken.created = wall - 10min - 1s;
-  see(broken);
-  book->namespace_seen("shop");
+  k8s::Pod broken = begin_with_a_broken_pod(5);
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
   gone(broken);
@@ -228,14 +221,7 @@ TEST_F(BookTest, AScaleDownThatDeletesABrokenPodMakesUpForNothingElse) {
 
 // When the Deployment is scaled down, its controller already misses the evicted pod, so it deletes no other one.
 TEST_F(BookTest, AScaleDownThatKeepsABrokenPodMakesUpForNothing) {
-  begin(at_most(1));
-  learn("rs-uid", 4);
-  for (int i = 0; i < 3; ++i) see(pod(i));
-  k8s::Pod broken = pod(3);
-  broken.ready = false;
-  broken.created = wall - 10min - 1s;
-  see(broken);
-  book->namespace_seen("shop");
+  k8s::Pod broken = begin_with_a_broken_pod(4);
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
   learn("rs-uid", 3);
@@ -247,14 +233,7 @@ TEST_F(BookTest, AScaleDownThatKeepsABrokenPodMakesUpForNothing) {
 
 // A scale-down deletes a broken pod of the drained node.
 TEST_F(BookTest, AScaleDownThatDeletesABrokenPodOfThisNodeMakesUpForNothingElse) {
-  begin(at_most(1));
-  learn("rs-uid", 4);
-  for (int i = 0; i < 3; ++i) see(pod(i));
-  k8s::Pod broken = pod(3);
-  broken.ready = false;
-  broken.created = wall - 10min - 1s;
-  see(broken);
-  book->namespace_seen("shop");
+  k8s::Pod broken = begin_with_a_broken_pod(4);
   EXPECT_EQ(held(pod(0)), "");
   for (const k8s::Pod& deleted : {broken, pod(2)}) {
     leave(deleted);

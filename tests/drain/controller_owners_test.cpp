@@ -161,14 +161,7 @@ TEST_F(BookTest, MissingReplacementsDoNotCountAfterAScaleDown) {
 }
 
 TEST_F(BookTest, APodThatBecomesReadyAgainIsNoReplacement) {
-  begin(at_most(1));
-  learn("rs-uid", 4);
-  for (int i = 0; i < 3; ++i) see(pod(i));
-  k8s::Pod broken = pod(3);
-  broken.ready = false;
-  broken.created = wall - 10min - 1s;
-  see(broken);
-  book->namespace_seen("shop");
+  k8s::Pod broken = begin_with_a_broken_pod(4);
   EXPECT_EQ(held(pod(0)), "");
   leave(pod(0));
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");

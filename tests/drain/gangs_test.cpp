@@ -180,7 +180,7 @@ TEST_F(GangsOfADrain, AMemberThatABackupBringsBackTerminatingBreaksNoGang) {
   pipeline->pod_gone(earlier.uid, now, wall);
   passes();
   pipeline->pod_listed(earlier, now, now);
-  EXPECT_FALSE(is_broken(running)) << "etcd was restored; nobody has ended the gang";
+  EXPECT_FALSE(is_broken(running)) << "a restored backup of etcd ends no gang";
 }
 
 TEST_F(GangsOfADrain, AGroupThatIsWhollyOnTheNodeBreaksNothingElse) {

@@ -212,10 +212,16 @@ void Invariants::check_rate() {
   if (lately_.size() == most + 1) violated(fmt::format("P10: {} requests within a second", lately_.size()));
 }
 
+// Returns true if the drain cannot know yet what a restored backup has changed about the pod: it learns that from its
+// next list.
+bool Invariants::is_restored_unheard(const Instance& pod) const {
+  return pod.life > 0 && last_list_ <= pod.restored_at;
+}
+
 // Returns true if the pod is on our node, as far as the drain can know: in a restored backup it may not have been
-// scheduled yet, which the drain learns from its next list.
+// scheduled yet.
 bool Invariants::was_ours(const Instance& pod) const {
-  return on_our_node(pod) || (pod.life > 0 && last_list_ <= pod.restored_at);
+  return on_our_node(pod) || is_restored_unheard(pod);
 }
 
 Invariants::Instance* Invariants::evicted_by(const sim::Call& call) {
@@ -259,7 +265,7 @@ void Invariants::before_eviction(const sim::Call& call, Instance& pod) {
   // the cordon, the drain may not have learned yet that its grace period is over, or that a restored backup has undone
   // its deletion.
   const bool lately_longer = given_.options.grace_seconds && pod.terminating && !heard_of(*pod.terminating);
-  const bool undone = given_.options.grace_seconds && pod.life > 0 && last_list_ <= pod.restored_at;
+  const bool undone = given_.options.grace_seconds && is_restored_unheard(pod);
   if ((is_longer_than_asked(pod) || lately_longer || undone) && !pod.accepted) {
     pod.shortened = true;
     pod.last_sent = now;

@@ -120,6 +120,7 @@ class Invariants final : public http::Transport, public drain::DrainObserver {
   void see_answer(const sim::AuditEntry& entry);
   void before(const sim::Call& call);
   bool heard_of(TimePoint change) const;
+  bool is_restored_unheard(const Instance& pod) const;
   bool was_ours(const Instance& pod) const;
   bool is_longer_than_asked(const Instance& pod) const;
   void before_eviction(const sim::Call& call, Instance& pod);

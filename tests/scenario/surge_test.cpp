@@ -1,5 +1,6 @@
 // Surge: the drain has a replacement of a Deployment's pod created, and evicts the pod when the replacement is Ready.
 #include <fmt/format.h>
+#include <functional>
 
 #include "tests/scenario/surge_fixture.hpp"
 
@@ -442,6 +443,16 @@ class SurgesThatDie : public SurgeScenario {
     drain::Drain drain(client, rng, told, options, "n1");
     report = co_await drain.run();
   }
+  // Drains until the condition is true, and then kills the drain.
+  boost::asio::awaitable<void> drain_until(std::function<bool()> condition) {
+    DyingTransport dying(cluster.api(), clock, 0, false);
+    std::optional<drain::Report> none;
+    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
+      group.spawn(drain_once(dying, none));
+      while (!condition()) co_await clock.sleep_until(clock.now() + 10ms);
+      dying.die();
+    });
+  }
 };
 
 // A drain without surge and without a budget comes after one that was killed. The replacement is Ready, so the pod that
@@ -449,19 +460,14 @@ class SurgesThatDie : public SurgeScenario {
 TEST_F(SurgesThatDie, AReplacementIsNotWasted) {
   deploy("web", 1);
   start_slowly(20s);
-  std::optional<drain::Report> first, second;
+  std::optional<drain::Report> second;
   run(with_task_group([&](TaskGroup& world) -> boost::asio::awaitable<void> {
     world.spawn(cluster.run());
     cluster.timing().pod_start = 1s;
     co_await clock.sleep_until(clock.now() + 10s);
     watch_ready_now("web");
     cluster.timing().pod_start = 20s;
-    DyingTransport dying(cluster.api(), clock, 0, false);
-    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
-      group.spawn(drain_once(dying, first));
-      while (marked().empty()) co_await clock.sleep_until(clock.now() + 10ms);
-      dying.die();
-    });
+    co_await drain_until([this] { return !marked().empty(); });
     co_await clock.sleep_until(clock.now() + 1min);
     EXPECT_EQ(ready_of("web"), 2u);
     options.guards.surge = Surge::off;
@@ -477,18 +483,13 @@ TEST_F(SurgesThatDie, AReplacementIsNotWasted) {
 // mark, and waits for a replacement.
 TEST_F(SurgesThatDie, AReplicaSetThatIsDeletedMeanwhileHidesNoDeployment) {
   deploy("web", 1);
-  std::optional<drain::Report> first, second;
+  std::optional<drain::Report> second;
   run(with_task_group([&](TaskGroup& world) -> boost::asio::awaitable<void> {
     world.spawn(cluster.run());
     co_await clock.sleep_until(clock.now() + 10s);
     watch_ready_now("web");
     cluster.timing().pod_start = 20s;
-    DyingTransport dying(cluster.api(), clock, 0, false);
-    co_await with_task_group([&](TaskGroup& group) -> boost::asio::awaitable<void> {
-      group.spawn(drain_once(dying, first));
-      while (unowned("web").empty()) co_await clock.sleep_until(clock.now() + 10ms);
-      dying.die();
-    });
+    co_await drain_until([this] { return !unowned("web").empty(); });
     const Json set = cluster.all("replicasets").at(0);
     cluster.remove("replicasets", "shop", sim::name_of(set));
     for (const Json& pod : pods_of("web"))
