@@ -185,7 +185,8 @@ class Apt(Scratch):
     def test_apt_refuses_a_changed_package(self):
         self.apt("update")
         (packed,) = self.repository.rglob("*.deb")
-        packed.write_bytes(packed.read_bytes()[:-1] + b"\0")
+        content = packed.read_bytes()
+        packed.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         self.assertRegex(self.apt("download", "haulout", check=False), "Hash Sum mismatch|unexpected size")
 
     def test_apt_refuses_a_changed_list(self):
