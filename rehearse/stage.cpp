@@ -6,6 +6,7 @@
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
 #include "sim/api_server.hpp"
+#include "sim/cluster_parts.hpp"
 #include "sim/loader.hpp"
 #include "sim/virtual_clock.hpp"
 
@@ -15,6 +16,9 @@ namespace {
 
 // More than are ever in progress at a time.
 constexpr std::size_t kept_requests = 10'000;
+// A watch gets a bookmark once a minute, so it never needs an older change than that.
+constexpr std::size_t kept_changes = 1'000;
+constexpr Duration kept_for = std::chrono::minutes(3);
 
 }  // namespace
 
@@ -62,6 +66,7 @@ Stage::Stage(const Assumptions& assumptions, std::uint64_t seed, std::uint32_t p
       client(cluster.api(), clock, {k8s::FieldValidation::strict, page_size}) {
   cluster.switches().pods_wait_for_volumes = true;
   cluster.server().limit_audit(kept_requests);
+  cluster.parts().store.limit_history(kept_changes, kept_for);
 }
 
 Result<> Stage::load(Snapshot& snapshot, const OnProgress& on_progress) {

@@ -45,6 +45,11 @@ std::set<Key> budgets_selecting(const Store& store, const Object& pod) {
   return keys;
 }
 
+// A budget counts such pods.
+bool is_healthy(const Json& pod) {
+  return !terminating(pod) && pod_ready(pod);
+}
+
 bool is_percentage(const Json& value) {
   return value.is_string() && value.get<std::string>().ends_with('%');
 }
@@ -90,22 +95,54 @@ void DisruptionController::pod_changed(const Change& change) {
   for (const Key& budget : concerned) {
     if (const auto known = pods_.find(budget); known != pods_.end()) {
       if (now.contains(budget))
-        known->second[change.key.name] = selected(change.object);
+        known->second.put(change.object);
       else
-        known->second.erase(change.key.name);
+        known->second.remove(change.key.name);
     }
     look_later(budget, world_.timing.disruption_lag);
   }
 }
 
-DisruptionController::Selected DisruptionController::selected(const Object& pod) {
-  return {pod, !terminating(*pod) && pod_ready(*pod), &*owners_.insert(controller_of(*pod).dump()).first};
+void DisruptionController::Pods::put(const Object& pod) {
+  const std::string name = name_of(*pod);
+  const Json& owner = controller_of(*pod);
+  if (const auto known = pods_.find(name); known != pods_.end() && controller_of(*known->second) == owner) {
+    healthy_ += (is_healthy(*pod) ? 1 : 0) - (is_healthy(*known->second) ? 1 : 0);
+    known->second = pod;
+    return;
+  }
+  remove(name);
+  healthy_ += is_healthy(*pod) ? 1 : 0;
+  pods_.emplace(name, pod);
+  if (owner.is_null()) return;
+  const auto shared =
+      std::find_if(owners_.begin(), owners_.end(), [&](const Owner& known) { return known.reference == owner; });
+  if (shared == owners_.end())
+    owners_.push_back({owner, 1});
+  else
+    ++shared->pods;
+}
+
+void DisruptionController::Pods::remove(const std::string& name) {
+  const auto known = pods_.find(name);
+  if (known == pods_.end()) return;
+  healthy_ -= is_healthy(*known->second) ? 1 : 0;
+  const Json& owner = controller_of(*known->second);
+  const auto of_pod =
+      std::find_if(owners_.begin(), owners_.end(), [&](const Owner& one) { return one.reference == owner; });
+  if (of_pod != owners_.end() && --of_pod->pods == 0) owners_.erase(of_pod);
+  pods_.erase(known);
+}
+
+Object DisruptionController::Pods::find(const std::string& name) const {
+  const auto known = pods_.find(name);
+  return known == pods_.end() ? nullptr : known->second;
 }
 
 const DisruptionController::Pods& DisruptionController::pods_of(const Key& key, const Json& budget) {
   const auto [entry, is_new] = pods_.try_emplace(key);
   if (is_new)
-    for (const Object& pod : pods_of_budget(world_.store, budget)) entry->second[name_of(*pod)] = selected(pod);
+    for (const Object& pod : pods_of_budget(world_.store, budget)) entry->second.put(pod);
   return entry->second;
 }
 
@@ -125,17 +162,11 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
 std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const Pods& pods,
                                                                 std::string* problem) const {
   if (const std::string told = annotation(budget, "sim.haulout.dev/expects-pods"); !told.empty()) return integer(told);
+  const std::string ns = ns_of(budget);
   std::map<std::string, std::int64_t> scales;  // number of replicas of each controller; key: its UID
-  const std::string* known = nullptr;          // the owner of the pod before; the pods of most budgets share one
-  for (const auto& [name, selected] : pods) {
-    if (selected.owner == known) continue;
-    known = selected.owner;
-    const Object& pod = selected.pod;
-    const Json& owner = controller_of(*pod);
-    if (owner.is_null()) continue;
+  for (const auto& [owner, count] : pods.owners()) {
     const ResourceInfo* info = find_kind(text(owner, "/kind"));
-    const Object set =
-        info ? world_.store.get({std::string(info->resource), ns_of(*pod), text(owner, "/name")}) : nullptr;
+    const Object set = info ? world_.store.get({std::string(info->resource), ns, text(owner, "/name")}) : nullptr;
     const bool scalable = info && (info->resource == "replicasets" || info->resource == "statefulsets" ||
                                    info->resource == "replicationcontrollers" || info->resource == "deployments");
     if (!scalable) {
@@ -145,9 +176,8 @@ std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budg
     }
     if (!set || uid_of(*set) != text(owner, "/uid")) continue;
     const Json& above = controller_of(*set);
-    const Object deployment = text(above, "/kind") == "Deployment"
-                                  ? world_.store.get({"deployments", ns_of(*pod), text(above, "/name")})
-                                  : nullptr;
+    const Object deployment =
+        text(above, "/kind") == "Deployment" ? world_.store.get({"deployments", ns, text(above, "/name")}) : nullptr;
     const Json& scaled_object = deployment ? *deployment : *set;
     scales[uid_of(scaled_object)] = number(scaled_object, "/spec/replicas", 1);
   }
@@ -182,18 +212,17 @@ void DisruptionController::sync(const Key& key) {
   const WallTime now = world_.wall_now();
   const auto timeout = std::chrono::duration_cast<std::chrono::microseconds>(world_.timing.disruption_timeout);
   Json disrupted = Json::object();
-  std::int64_t healthy = 0;
+  std::int64_t healthy = pods.healthy();
   const Json& entries = at(*budget, "/status/disruptedPods");
   if (entries.is_object())
     for (const auto& [name, since] : entries.items()) {
-      const auto pod = pods.find(name);
+      const Object pod = pods.find(name);
       const auto begun = k8s::parse_time(since.is_string() ? since.get<std::string>() : "");
-      if (pod == pods.end() || terminating(*pod->second.pod) || !begun || *begun + timeout < now) continue;
+      if (!pod || terminating(*pod) || !begun || *begun + timeout < now) continue;
       disrupted[name] = since;
+      if (is_healthy(*pod)) --healthy;
       look_later(key, std::chrono::duration_cast<Duration>(*begun + timeout - now) + std::chrono::milliseconds(100));
     }
-  for (const auto& [name, selected] : pods)
-    if (selected.healthy && !disrupted.contains(name)) ++healthy;
   const std::int64_t allowed = expected->expected <= 0 ? 0 : std::max<std::int64_t>(0, healthy - expected->desired);
 
   world_.store.modify(key, [&](Json& next) {

@@ -29,18 +29,33 @@ class DisruptionController {
   void resync();
 
  private:
-  // A pod that a budget selects.
-  struct Selected {
-    Object pod;
-    bool healthy = false;                // Ready and not terminating
-    const std::string* owner = nullptr;  // its controlling owner, as JSON; one of `owners_`
+  // The pods that a budget selects, with what the status needs of them. It is kept with each change of a pod, because
+  // counting all of them each time would make large budgets slow.
+  class Pods {
+   public:
+    // The controlling owner of at least one of the pods.
+    struct Owner {
+      Json reference;
+      std::size_t pods = 0;
+    };
+    void put(const Object& pod);
+    void remove(const std::string& name);
+    // Returns null if the budget does not select such a pod.
+    Object find(const std::string& name) const;
+    std::size_t size() const { return pods_.size(); }
+    // The number of pods that are Ready and do not terminate.
+    std::int64_t healthy() const { return healthy_; }
+    const std::vector<Owner>& owners() const { return owners_; }
+
+   private:
+    std::map<std::string, Object> pods_;  // by name
+    std::int64_t healthy_ = 0;
+    std::vector<Owner> owners_;  // nearly always one
   };
-  Selected selected(const Object& pod);
-  using Pods = std::map<std::string, Selected>;  // by name
 
   void pod_changed(const Change& change);
   // Returns the pods that the budget selects. Searches the store only once; after that, pod_changed() keeps them up to
-  // date. A search with every change of a pod would make large budgets slow.
+  // date.
   const Pods& pods_of(const Key& key, const Json& budget);
   void look_later(const Key& budget, Duration delay);
   void sync(const Key& budget);
@@ -58,8 +73,7 @@ class DisruptionController {
 
   World& world_;
   std::set<Key> planned_;
-  std::map<Key, Pods> pods_;      // of each budget that was synced since its selector last changed
-  std::set<std::string> owners_;  // of all pods so far, each once, so that owners are compared by their addresses
+  std::map<Key, Pods> pods_;  // of each budget that was synced since its selector last changed
 };
 
 }  // namespace haulout::sim

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "base/text.hpp"
 #include "http/base64.hpp"
@@ -58,16 +59,18 @@ void sort_by_place(std::vector<Object>& objects) {
 
 http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,
                          std::optional<std::size_t> remaining, const std::vector<Object>& objects, Texts& texts) {
-  std::string items;
-  for (const Object& object : objects) {
-    if (!items.empty()) items += ',';
-    items += texts.of(object);
-  }
   nlohmann::ordered_json metadata = {{"resourceVersion", std::to_string(revision)}};
   if (!next.empty()) metadata["continue"] = next;
   if (remaining) metadata["remainingItemCount"] = *remaining;
-  return json_response(200, fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{},"items":[{}]}})",
-                                        info.kind, info.api_version(), metadata.dump(), items));
+  std::string body = fmt::format(R"({{"kind":"{}List","apiVersion":"{}","metadata":{},"items":[)", info.kind,
+                                 info.api_version(), metadata.dump());
+  bool first = true;
+  for (const Object& object : objects) {
+    if (!std::exchange(first, false)) body += ',';
+    body += texts.of(object);
+  }
+  body += "]}";
+  return json_response(200, std::move(body));
 }
 
 StatusBody list_options_invalid(std::string problem) {

@@ -242,7 +242,8 @@ std::string Store::new_uid() {
 
 void Store::record(ChangeType type, Key key, Object object, Object before) {
   history_.push_back({type, revision_, clock_.now(), std::move(key), std::move(object), std::move(before), false});
-  if (history_.size() > longest_history) {
+  while (history_.size() > longest_history ||
+         (history_.size() > enough_history_ && clock_.now() - history_.front().time > history_age_)) {
     history_start_ = history_.front().revision;
     history_.pop_front();
   }

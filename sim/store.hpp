@@ -146,6 +146,13 @@ class Store {
   // Returns the changes that watches can still deliver, oldest first: those after the revision history_start().
   const std::deque<Change>& history() const { return history_; }
   std::uint64_t history_start() const { return history_start_; }
+  // From now on, more than `changes` are kept only while they are younger than `age`. For long simulations: what is
+  // kept long is not in the processor's caches any more when it is freed. A watch that gets bookmarks more often than
+  // once in `age` notices no difference.
+  void limit_history(std::size_t changes, Duration age) {
+    enough_history_ = changes;
+    history_age_ = age;
+  }
   void forget_history() {
     history_.clear();
     history_start_ = revision_;
@@ -186,6 +193,8 @@ class Store {
   mutable std::uint64_t listed_ = 0;
   std::deque<Change> history_;
   std::uint64_t history_start_ = 100;
+  std::size_t enough_history_ = longest_history;
+  Duration history_age_ = Duration::max();
   std::vector<std::function<void(const Change&)>> listeners_;
 };
 
