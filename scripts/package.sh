@@ -4,7 +4,7 @@
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
 # Debian packages that ./dev release needs.
-release_packages=(dpkg-dev apt-utils)
+release_packages=(dpkg-dev apt-utils qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
 packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap man-db mandoc
   "${release_packages[@]}" python3-venv ruby)
@@ -33,16 +33,22 @@ image() {
   printf '%s\n' "$PWD/build/image/haulout-$(haulout_version).tar"
 }
 
-build_deb() {
+# write_deb PRESET DIRECTORY
+write_deb() {
   source_date
-  say "deb: build/deb"
-  rm -rf build/deb
-  cpack --config build/release/CPackConfig.cmake -G DEB -B "$PWD/build/deb" >build/deb.log 2>&1 || {
-    cat build/deb.log >&2
+  say "deb: $2"
+  rm -rf -- "$2"
+  cpack --config "build/$1/CPackConfig.cmake" -G DEB -B "$PWD/$2" >"$2.log" 2>&1 || {
+    cat "$2.log" >&2
     return 1
   }
-  rm -rf build/deb/_CPack_Packages
+  rm -rf -- "$2/_CPack_Packages"
 }
+
+build_deb() { write_deb release build/deb; }
+
+# dpkg-shlibdeps, which cpack runs, finds the libraries and their packages in the directory of packaging/cross/make_root.py.
+build_deb_arm64() { DPKG_ADMINDIR=$PWD/build/arm64/dpkg DEB_HOST_ARCH=arm64 write_deb release-arm64 build/deb-arm64; }
 
 deb() {
   (($# == 0)) || usage_error "deb takes no arguments"
@@ -52,9 +58,36 @@ deb() {
   printf '%s\n' "$PWD"/build/deb/*.deb
 }
 
-# write_release DIRECTORY URL: writes the files of a release of this commit, from the release binary and the Debian package.
+# build_for_release: what write_release packs.
+build_for_release() {
+  build_release
+  build_deb
+  build_arm64
+  build_deb_arm64
+}
+
+# write_release DIRECTORY URL: writes the files of a release of this commit, from the release binaries and the Debian packages.
 # They will be downloaded from URL.
 write_release() {
+  local directory=$1 url=$2 version
+  version=$(haulout_version)
+  source_date
+  rm -rf -- "$directory"
+  mkdir -p -- "$directory"
+  cp -- "build/deb/haulout_${version}_amd64.deb" "build/deb-arm64/haulout_${version}_arm64.deb" "$directory/"
+  python3 -B packaging/release/make_tarball.py --binary "$release_binary" --version "$version" --arch amd64 \
+    --output "$directory" >&2
+  python3 -B packaging/release/make_tarball.py --binary "$arm64_binary" --version "$version" --arch arm64 \
+    --output "$directory" --completions-by "$release_binary" >&2
+  python3 -B packaging/image/build_image.py --binary "$release_binary" --arm64 "$arm64_binary" --root build/arm64 \
+    --version "$version" --output "$directory/image" >&2
+  mv -- "$directory/image/haulout-$version.tar" "$directory/haulout_${version}_image.tar"
+  rm -rf -- "$directory/image"
+  python3 -B packaging/release/make_release.py "$directory" --version "$version" --commit "$(git rev-parse HEAD)" \
+    --url "$url" --map "amd64=$release_binary.map" --map "arm64=$arm64_binary.map" --root arm64=build/arm64
+}
+
+release() {
   local directory=$1 url=$2 version architecture
   version=$(haulout_version)
   architecture=$(dpkg --print-architecture)
@@ -76,8 +109,7 @@ release() {
   changed=$(git status --porcelain) || die "a release is made in a git repository"
   [[ -z $changed ]] || die "commit these changes first, or put them away:" "$changed"
   setup "${release_packages[@]}"
-  build_release
-  build_deb
+  build_for_release
   local directory
   directory=build/release-$(haulout_version)
   say "release: $directory"
@@ -204,7 +236,7 @@ find_release_tools() {
 check_release() {
   say "packaging: files of a release"
   local missing one=build/release-test/one two=build/release-test/two
-  missing=$(missing_commands ruby apt-ftparchive git)
+  missing=$(missing_commands ruby skopeo apt-ftparchive git qemu-aarch64-static aarch64-linux-gnu-objdump)
   if [[ -n $missing ]]; then
     did_not_run "the files of a release need $missing"
     return
@@ -213,11 +245,11 @@ check_release() {
     did_not_run "the files of a release need Go 1.26, krew from a Go module proxy, and spdx-tools from PyPI"
     return
   fi
-  build_release
-  build_deb
+  build_for_release
   write_release "$one" https://downloads.example.org/haulout
   write_release "$two" https://downloads.example.org/haulout
-  python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools/spdx/bin/pyspdxtools build/release-tools/krew >&2
+  python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools/spdx/bin/pyspdxtools build/release-tools/krew \
+    build/arm64 >&2
 }
 
 check_deb() {

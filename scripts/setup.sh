@@ -2,14 +2,18 @@
 # removes none.
 # shellcheck shell=bash
 
+# libraries of the program
+library_packages=(
+  libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
+  libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
+  libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev prometheus-cpp-dev
+)
+
 packages=(
   # compiler, linker, sanitizers and checks; g++ for its standard library, and for the test that GCC 12 is refused
   clang-19 clang-tidy-19 clang-format-19 lld-19 libclang-rt-19-dev llvm-19 g++
   cmake ninja-build ccache pkg-config git ca-certificates python3
-  # libraries of the program
-  libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
-  libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
-  libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev prometheus-cpp-dev
+  "${library_packages[@]}"
   # packages that only tests need
   libgtest-dev libgmock-dev openssl dbus-daemon curl
 )

@@ -254,6 +254,19 @@ e2e_tests() {
   return "$status"
 }
 
+# Drains nodes of a real control plane with the program for arm64, in an emulator.
+arm64_e2e_tests() {
+  if [[ -n $(missing_commands qemu-aarch64-static) ]]; then
+    did_not_run "the program for arm64 needs qemu-aarch64-static"
+    return
+  fi
+  build_arm64
+  HAULOUT_BIN=$PWD/build/release-arm64/haulout-in-emulator
+  printf '#!/bin/sh\nexec qemu-aarch64-static -L %q %q "$@"\n' "$PWD/build/arm64/root" "$PWD/$arm64_binary" >"$HAULOUT_BIN"
+  chmod +x "$HAULOUT_BIN"
+  e2e_tests -run '^(TestRBACDenied|TestRequestsBudget|TestDaemonSetPodsAreEvictedOnce|TestSIGINT)$'
+}
+
 # Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
 # are in their base file system.
 machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps dpkg-dev)
@@ -417,6 +430,7 @@ run_tests() {
     step "site" check_site
     step "Debian package" check_deb
     step "files of a release" check_release
+    step "end to end, arm64" arm64_e2e_tests
     step "demo" demos
     step "README" python3 scripts/readme_check.py README.md "$release_binary"
     step "examples" python3 scripts/examples_check.py docs/examples "$release_binary"

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Assembles the container image of Haulout without a container engine: an OCI image layout, as a directory and as one file.
 
-  build_image.py --binary build/release/cli/haulout --version 0.1.0 --output build/image
+  build_image.py --binary build/release/cli/haulout --version 0.1.0 --output build/image [--arm64 BINARY --root DIRECTORY]
 
 The image contains the binary, the shared libraries that it needs and their loader, the certificates of ca-certificates,
 the time zones of tzdata, the users root and nobody, and the copyright files of all these. It contains no shell and no
 package manager. All files come from this machine, which must be Debian, in the form in which its packages installed them.
 Certificates that were added locally are left out.
 
+With --arm64 the image is for that architecture, too: its name stands for an index of both. The files for arm64 come from a
+directory of packaging/cross/make_root.py.
+
 The same files make the same image, byte for byte: entries are sorted, and every time is SOURCE_DATE_EPOCH (default 0).
-Prints the digest of the image's manifest. Needs the standard library of Python, ldd, dpkg-query and libdeflate-gzip.
+Prints the digest of the image's manifest or, if it has several, of its index. Needs the standard library of Python, readelf,
+dpkg-query and libdeflate-gzip.
 """
 import argparse
 import hashlib
@@ -24,8 +28,9 @@ import sys
 import tarfile
 
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-CERTIFICATES = pathlib.Path("/usr/share/ca-certificates/mozilla")
-ZONEINFO = pathlib.Path("/usr/share/zoneinfo")
+TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
+CERTIFICATES = "usr/share/ca-certificates/mozilla"
+ZONEINFO = "usr/share/zoneinfo"
 NO_ZONES = {"posix", "right", "localtime", "posixrules"}  # duplicates of other zones, or the zone of this machine
 
 TEXTS = {
@@ -76,76 +81,92 @@ class Tree:
         return buffer.getvalue()
 
 
-def output_of(*command):
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
+def output_of(*command, **environment):
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C", **environment))
     if run.returncode != 0:
         raise Problem(f"{' '.join(command)} failed: {run.stderr.strip()}")
     return run.stdout
 
 
-def libraries(binary):
-    """Returns the shared libraries and the loader that a program needs, as this machine's loader finds them."""
-    found = []
-    for line in output_of("ldd", binary).splitlines():
-        if "not found" in line:
-            raise Problem(f"{binary} needs a library that is not here: {line.strip()}")
-        named = re.search(r"(?:=> )?(/\S+) \(0x", line)
-        if named:
-            found.append(pathlib.Path(named.group(1)))
-    return found
+class Machine:
+    """Where the files of the image come from: this machine, or a directory of packaging/cross/make_root.py."""
+
+    def __init__(self, architecture, made=None):
+        self.architecture = architecture
+        self.root = made.absolute() / "root" if made else pathlib.Path("/")
+        self.environment = {"DPKG_ADMINDIR": str(made.absolute() / "dpkg")} if made else {}
+
+    def library(self, name):
+        for folder in (f"lib/{TRIPLETS[self.architecture]}", f"usr/lib/{TRIPLETS[self.architecture]}"):
+            if (self.root / folder / name).is_file():
+                return self.root / folder / name
+        raise Problem(f"{name} is not below {self.root}: install its package")
+
+    def libraries(self, binary):
+        """Returns the shared libraries and the loader that a program needs."""
+        found, new = {}, [pathlib.Path(binary)]
+        while new:
+            text = output_of("readelf", "--dynamic", "--program-headers", "--wide", str(new.pop()))
+            for loader in re.findall(r"program interpreter: /([^\]]+)\]", text):
+                found[pathlib.PurePath(loader).name] = self.root / loader
+            for name in set(re.findall(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]", text)) - found.keys():
+                found[name] = self.library(name)
+                new.append(found[name])
+        return [found[name] for name in sorted(found)]
+
+    def place_of(self, library):
+        """Returns the path in the image, where /lib is a link to usr/lib."""
+        path = str(library.relative_to(self.root))
+        return path if path.startswith("usr/") else f"usr/{path}"
+
+    def package_of(self, path):
+        """Returns the Debian package of a file. dpkg knows the file by the path that its package was built with."""
+        real = pathlib.Path(os.path.realpath(path))
+        for name in (path, real, self.root / str(real.relative_to(self.root)).removeprefix("usr/")):
+            try:
+                return output_of("dpkg-query", "--search", str(name), **self.environment).split(":")[0]
+            except Problem:
+                pass
+        raise Problem(f"{path} is in no package of this machine")
+
+    def directory(self, path, package):
+        if not (self.root / path).is_dir():
+            raise Problem(f"{self.root / path} is missing: apt-get install {package}")
+        return self.root / path
 
 
-def place_of(library):
-    """Returns the path in the image, where /lib is a link to usr/lib."""
-    return "usr/" + str(library).removeprefix("/usr").lstrip("/")
-
-
-def package_of(path):
-    """Returns the Debian package of a file. dpkg knows the file by the path that its package was built with."""
-    real = pathlib.Path(os.path.realpath(path))
-    for name in (path, real, pathlib.Path(str(real).removeprefix("/usr"))):
-        try:
-            return output_of("dpkg-query", "--search", str(name)).split(":")[0]
-        except Problem:
-            pass
-    raise Problem(f"{path} is in no package of this machine")
-
-
-def add_libraries(tree, binary):
+def add_libraries(tree, machine, binary):
     packages = set()
-    for library in libraries(binary):
-        tree.add(place_of(library), library.read_bytes(), 0o755)
-        packages.add(package_of(library))
+    for library in machine.libraries(binary):
+        tree.add(machine.place_of(library), library.read_bytes(), 0o755)
+        packages.add(machine.package_of(library))
     return packages
 
 
-def add_certificates(tree):
+def add_certificates(tree, machine):
     """Adds the certificates of the package. The bundle of the machine also contains what its administrator trusts."""
-    files = sorted(CERTIFICATES.glob("*.crt"))
-    if not files:
-        raise Problem(f"{CERTIFICATES} is empty: apt-get install ca-certificates")
+    files = sorted(machine.directory(CERTIFICATES, "ca-certificates").glob("*.crt"))
     tree.add("etc/ssl/certs/ca-certificates.crt", b"".join(file.read_bytes().rstrip() + b"\n" for file in files))
     return {"ca-certificates"}
 
 
-def add_zones(tree):
-    if not ZONEINFO.is_dir():
-        raise Problem(f"{ZONEINFO} is missing: apt-get install tzdata")
-    for path in sorted(ZONEINFO.rglob("*")):
-        relative = path.relative_to(ZONEINFO)
+def add_zones(tree, machine):
+    zones = machine.directory(ZONEINFO, "tzdata")
+    for path in sorted(zones.rglob("*")):
+        relative = path.relative_to(zones)
         if relative.parts[0] not in NO_ZONES and path.is_file():
             tree.add(f"usr/share/zoneinfo/{relative}", path.read_bytes())
     return {"tzdata"}
 
 
-def assemble(binary):
+def assemble(binary, machine):
     tree = Tree()
     tree.add("usr/bin/haulout", pathlib.Path(binary).read_bytes(), 0o755)
     for path, text in TEXTS.items():
         tree.add(path, text.encode())
-    packages = add_libraries(tree, binary) | add_certificates(tree) | add_zones(tree)
+    packages = add_libraries(tree, machine, binary) | add_certificates(tree, machine) | add_zones(tree, machine)
     for package in packages:
-        tree.add(f"usr/share/doc/{package}/copyright", pathlib.Path(f"/usr/share/doc/{package}/copyright").read_bytes())
+        tree.add(f"usr/share/doc/{package}/copyright", (machine.root / f"usr/share/doc/{package}/copyright").read_bytes())
     license_file = pathlib.Path(__file__).resolve().parents[2] / "LICENSE"
     tree.add("usr/share/doc/haulout/copyright", license_file.read_bytes())
     return tree
@@ -175,12 +196,11 @@ def gzipped(content):
         raise Problem("libdeflate-gzip is missing: apt-get install libdeflate-tools") from None
 
 
-def layout_of(tree, version, epoch):
+def add_manifest(layout, tree, architecture, version, created, epoch):
+    """Returns the descriptor of the manifest."""
     layer = tree.tar(epoch)
-    created = output_of("date", "--utc", f"--date=@{epoch}", "+%Y-%m-%dT%H:%M:%SZ").strip()
-    layout = Layout()
     config = layout.blob("config.v1+json", as_json({
-        "created": created, "architecture": ARCHITECTURES[os.uname().machine], "os": "linux",
+        "created": created, "architecture": architecture, "os": "linux",
         "config": {
             "Entrypoint": ["/usr/bin/haulout"], "WorkingDir": "/",
             "Labels": {"org.opencontainers.image.title": "haulout", "org.opencontainers.image.version": version,
@@ -189,14 +209,25 @@ def layout_of(tree, version, epoch):
         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(layer).hexdigest()]},
         "history": [{"created": created, "created_by": "build_image.py"}],
     }))
-    manifest = layout.blob("manifest.v1+json", as_json({
+    return layout.blob("manifest.v1+json", as_json({
         "schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json", "config": config,
         "layers": [layout.blob("layer.v1.tar+gzip", gzipped(layer))],
     }))
-    index = {"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
-             "manifests": [dict(manifest, annotations={"org.opencontainers.image.ref.name": version})]}
-    layout.files["index.json"] = as_json(index)
-    return layout, manifest["digest"]
+
+
+def index_of(manifests):
+    return as_json({"schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": manifests})
+
+
+def layout_of(trees, version, epoch):
+    """Returns the layout, and the digest of what has the name of the version. trees: architecture -> its files."""
+    created = output_of("date", "--utc", f"--date=@{epoch}", "+%Y-%m-%dT%H:%M:%SZ").strip()
+    layout = Layout()
+    manifests = [dict(add_manifest(layout, tree, architecture, version, created, epoch),
+                      platform={"architecture": architecture, "os": "linux"}) for architecture, tree in sorted(trees.items())]
+    named = manifests[0] if len(manifests) == 1 else layout.blob("index.v1+json", index_of(manifests))
+    layout.files["index.json"] = index_of([dict(named, annotations={"org.opencontainers.image.ref.name": version})])
+    return layout, named["digest"]
 
 
 def write(layout, output, version, epoch):
@@ -216,11 +247,18 @@ def main():
     parser.add_argument("--binary", required=True, type=pathlib.Path)
     parser.add_argument("--version", required=True)
     parser.add_argument("--output", required=True, type=pathlib.Path, help="a directory; it is made")
+    parser.add_argument("--arm64", type=pathlib.Path, metavar="BINARY")
+    parser.add_argument("--root", type=pathlib.Path, metavar="DIRECTORY")
     arguments = parser.parse_args()
+    if bool(arguments.arm64) != bool(arguments.root):
+        parser.error("--arm64 and --root belong together")
     epoch = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
     try:
-        tree = assemble(str(arguments.binary))
-        layout, digest = layout_of(tree, arguments.version, epoch)
+        own = ARCHITECTURES[os.uname().machine]
+        trees = {own: assemble(arguments.binary, Machine(own))}
+        if arguments.arm64:
+            trees["arm64"] = assemble(arguments.arm64, Machine("arm64", arguments.root))
+        layout, digest = layout_of(trees, arguments.version, epoch)
     except (Problem, OSError) as problem:
         sys.exit(f"build_image: {problem}")
     arguments.output.mkdir(parents=True, exist_ok=True)

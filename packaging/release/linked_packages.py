@@ -2,9 +2,11 @@
 
 Three kinds of evidence: the shared libraries that the binary needs (readelf -d), the archives and objects outside this tree
 that the linker has taken pieces from (its map), and code of libraries that consist of headers, by the names of their
-namespaces in the map. dpkg knows the package of each file. The packages must be those of the machine that has built the binary.
+namespaces in the map. dpkg knows the package of each file. The packages must be those with which the binary was built: those
+of this machine, or those in a directory of packaging/cross/make_root.py.
 """
 import collections
+import os
 import pathlib
 import re
 import subprocess
@@ -58,57 +60,74 @@ def license_of(copyright_text):
     return "NOASSERTION"
 
 
-def owners(output):
-    """Returns file -> package from the output of dpkg-query -S, each file without /usr."""
+def without_usr(path, root=""):
+    """Returns the path in the root directory, and without /usr: some packages have their libraries in /lib, some in /usr/lib."""
+    return os.path.normpath(path).removeprefix(root).removeprefix("/usr")
+
+
+def owners(output, root=""):
+    """Returns file -> package from the output of dpkg-query -S, each file as without_usr() returns it."""
     result = {}
     for line in output.splitlines():
         names, colon, path = line.partition(": ")
         if colon and not line.startswith("diversion "):
-            result[path.removeprefix("/usr")] = names.split(", ")[0].partition(":")[0]
+            result[without_usr(path, root)] = names.split(", ")[0].partition(":")[0]
     return result
 
 
-def combined(files_by_kind, owner):
+def combined(files_by_kind, owner, root=""):
     """Returns (package, how) -> files. files_by_kind: how -> files. Raises Problem if no package has a file."""
     result = collections.defaultdict(list)
     for how, files in files_by_kind.items():
         for file in files:
-            package = owner.get(file.removeprefix("/usr"))
+            package = owner.get(without_usr(file, root))
             if not package:
                 raise Problem(f"no Debian package has {file}, which is linked into the binary")
             result[package, how].append(pathlib.PurePosixPath(file).name)
     return {key: sorted(set(names)) for key, names in sorted(result.items())}
 
 
-def run(*command, may_fail=False):
-    done = subprocess.run(command, capture_output=True, text=True, env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"})
-    if done.returncode and not may_fail:
-        raise Problem(f"{' '.join(command)}: {done.stderr.strip()}")
-    return done.stdout
+class Debian:
+    """Asks dpkg about packages: those of this machine or, with `made`, those in a directory of packaging/cross/make_root.py."""
+
+    def __init__(self, made=None):
+        self.root = f"{made.absolute()}/root" if made else ""
+        self.environment = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C"}
+        if made:
+            self.environment["DPKG_ADMINDIR"] = f"{made.absolute()}/dpkg"
+
+    def run(self, *command, may_fail=False):
+        done = subprocess.run(command, capture_output=True, text=True, env=self.environment)
+        if done.returncode and not may_fail:
+            raise Problem(f"{' '.join(command)}: {done.stderr.strip()}")
+        return done.stdout
+
+    def owners_of(self, files):
+        paths = sorted({f"{self.root}{usr}{without_usr(file, self.root)}" for file in files for usr in ("", "/usr")})
+        return owners(self.run("dpkg-query", "-S", *paths, may_fail=True), self.root)
+
+    def described(self, name, architecture, how, files):
+        fields = "${Package}\t${Version}\t${Architecture}\t${source:Package} ${source:Version}\t${Homepage}\n"
+        answers = [line for line in self.run("dpkg-query", "-W", f"-f={fields}", name).splitlines()
+                   if line.split("\t")[2] in (architecture, "all")]
+        if not answers:
+            raise Problem(f"package {name} is not installed for {architecture}")
+        text = pathlib.Path(f"{self.root}/usr/share/doc/{name}/copyright")
+        license_name = license_of(text.read_text(errors="replace")) if text.is_file() else "NOASSERTION"
+        return Package(*answers[0].split("\t"), license_name, how, files)
 
 
-def described(name, architecture, how, files):
-    """Asks dpkg about an installed package."""
-    fields = "${Package}\t${Version}\t${Architecture}\t${source:Package} ${source:Version}\t${Homepage}\n"
-    answers = [line for line in run("dpkg-query", "-W", f"-f={fields}", name).splitlines()
-               if line.split("\t")[2] in (architecture, "all")]
-    if not answers:
-        raise Problem(f"package {name} is not installed for {architecture}")
-    text = pathlib.Path(f"/usr/share/doc/{name}/copyright")
-    license_name = license_of(text.read_text(errors="replace")) if text.is_file() else "NOASSERTION"
-    return Package(*answers[0].split("\t"), license_name, how, files)
-
-
-def packages_of(binary, link_map, architecture):
-    """Returns the packages of a binary (a path), sorted. link_map is the text of its map."""
-    folder = pathlib.Path("/usr/lib", TRIPLETS[architecture])
-    libraries = needed(run("readelf", "-d", str(binary)))
+def packages_of(binary, link_map, architecture, made=None):
+    """Returns the packages of a binary (a path), sorted. link_map is the text of its map, `made` as in Debian."""
+    debian = Debian(made)
+    folder = f"{debian.root}/usr/lib/{TRIPLETS[architecture]}"
+    libraries = needed(debian.run("readelf", "-d", str(binary)))
     objects = linked_files(link_map)
     if not libraries or not objects:
         raise Problem(f"{binary} needs no library, or its map names none: it is not a binary of Haulout with its map")
-    files = {"dynamic": [str(folder / name) for name in libraries], "static": objects}
-    paths = sorted({path for names in files.values() for name in names
-                    for path in (name, "/usr" + name.removeprefix("/usr"), name.removeprefix("/usr"))})
-    found = combined(files, owners(run("dpkg-query", "-S", *paths, may_fail=True)))
+    # The loader, which a binary for arm64 needs, is not beside the other libraries.
+    loaders = {path.name: str(path) for path in pathlib.Path(f"{debian.root}/lib").glob("ld-linux*")}
+    files = {"dynamic": [loaders.get(name, f"{folder}/{name}") for name in libraries], "static": objects}
+    found = combined(files, debian.owners_of([path for names in files.values() for path in names]), debian.root)
     found |= {(name, "headers"): [] for name in header_packages(link_map)}
-    return [described(name, architecture, how, names) for (name, how), names in sorted(found.items())]
+    return [debian.described(name, architecture, how, names) for (name, how), names in sorted(found.items())]

@@ -3,9 +3,13 @@
 
   make_release.py DIRECTORY --version 0.1.0 --commit COMMIT --url https://example.org/0.1.0 --map amd64=build/release/cli/haulout.map
 
-DIRECTORY has haulout_VERSION_linux_ARCH.tar.gz (make_tarball.py) and haulout_VERSION_ARCH.deb. --url is the address below which
-the files of DIRECTORY will be found, --map the map of the linker of each architecture. Written are
+DIRECTORY has haulout_VERSION_linux_ARCH.tar.gz (make_tarball.py), haulout_VERSION_ARCH.deb and haulout_VERSION_image.tar
+(packaging/image/build_image.py). --url is the address below which
+the files of DIRECTORY will be found, --map the map of the linker of each architecture, --root the directory of
+packaging/cross/make_root.py with which an architecture was built that is not that of this machine. Written are
 
+  haulout-VERSION.tgz                    the Helm chart
+  haulout_VERSION_kustomize.tar.gz       base and components for kustomize
   haulout_VERSION_linux_ARCH.spdx.json   the packages of which the program consists, as SPDX 2.3
   haulout_VERSION_provenance.json        from which commit the artefacts were built: an in-toto statement with SLSA provenance
   krew/haulout.yaml, homebrew/haulout.rb   for the package managers krew and Homebrew
@@ -33,6 +37,9 @@ import urllib.parse
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import linked_packages  # noqa: E402
+import make_tarball  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What begins the names of the kind of build and of the builder in the provenance. They are names, not addresses.
 NAMES = "https://haulout.dev/build"
@@ -250,11 +257,27 @@ def artefacts(names, version):
     return tarballs, debs
 
 
-def packages_in(tarball, link_map, architecture):
+def tree_archive(directory, name, epoch):
+    """Returns the bytes of a .tar.gz with the files of a directory, below `name`."""
+    files = {f"{name}/{path.relative_to(directory).as_posix()}": (path.read_bytes(), 0o644)
+             for path in directory.rglob("*") if path.is_file()}
+    return make_tarball.archive(files, epoch)
+
+
+def write_manifests(directory, version, epoch):
+    """Writes what installs the image in a cluster. Returns the names of the files."""
+    archives = {f"haulout-{version}.tgz": tree_archive(ROOT / "packaging/helm/haulout", "haulout", epoch),
+                f"haulout_{version}_kustomize.tar.gz": tree_archive(ROOT / "packaging/kustomize", "kustomize", epoch)}
+    for name, content in archives.items():
+        (directory / name).write_bytes(content)
+    return list(archives)
+
+
+def packages_in(tarball, link_map, architecture, root):
     with tempfile.TemporaryDirectory() as scratch, tarfile.open(tarball) as tar:
         binary = pathlib.Path(scratch, "haulout")
         binary.write_bytes(tar.extractfile("haulout").read())
-        return linked_packages.packages_of(binary, link_map.read_text(errors="replace"), architecture)
+        return linked_packages.packages_of(binary, link_map.read_text(errors="replace"), architecture, root)
 
 
 def distribution_of(os_release):
@@ -263,7 +286,7 @@ def distribution_of(os_release):
     return f"{found['ID']}-{found['VERSION_ID']}"
 
 
-def make(directory, version, commit, url, maps, epoch):
+def make(directory, version, commit, url, maps, epoch, roots):
     tarballs, debs = artefacts([path.name for path in directory.iterdir()], version)
     if not tarballs or tarballs.keys() != debs.keys():
         raise linked_packages.Problem(f"{directory} must have a tarball and a Debian package of version {version} for each "
@@ -271,11 +294,15 @@ def make(directory, version, commit, url, maps, epoch):
     if missing := tarballs.keys() - maps.keys():
         raise linked_packages.Problem(f"no --map for {', '.join(sorted(missing))}")
     distribution = distribution_of(pathlib.Path("/etc/os-release").read_text())
-    digests = {name: sha256((directory / name).read_bytes()) for name in [*tarballs.values(), *debs.values()]}
+    image = f"haulout_{version}_image.tar"
+    if not (directory / image).is_file():
+        raise linked_packages.Problem(f"{directory} has no {image}")
+    artefact_names = [*tarballs.values(), *debs.values(), image, *write_manifests(directory, version, epoch)]
+    digests = {name: sha256((directory / name).read_bytes()) for name in artefact_names}
     named = {architecture: (name, digests[name]) for architecture, name in tarballs.items()}
     everything, texts = [], {}
     for architecture, name in sorted(tarballs.items()):
-        packages = packages_in(directory / name, maps[architecture], architecture)
+        packages = packages_in(directory / name, maps[architecture], architecture, roots.get(architecture))
         everything += packages
         document = bill_of_materials(name, digests[name], version, url, epoch, packages, distribution)
         texts[name.removesuffix(".tar.gz") + ".spdx.json"] = in_json(document)
@@ -289,6 +316,10 @@ def make(directory, version, commit, url, maps, epoch):
     (directory / "SHA256SUMS").write_text(sums(digests | {path: sha256(text.encode()) for path, text in texts.items()}))
 
 
+def by_architecture(values):
+    return {architecture: pathlib.Path(path) for architecture, _, path in (value.partition("=") for value in values)}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("directory", type=pathlib.Path)
@@ -296,13 +327,13 @@ def main():
     parser.add_argument("--commit", required=True)
     parser.add_argument("--url", required=True)
     parser.add_argument("--map", action="append", required=True, metavar="ARCH=FILE")
+    parser.add_argument("--root", action="append", default=[], metavar="ARCH=DIRECTORY")
     options = parser.parse_args()
-    maps = {architecture: pathlib.Path(path) for architecture, _, path in (value.partition("=") for value in options.map)}
     if not re.fullmatch(r"[0-9a-f]{40}", options.commit):
         parser.error(f"--commit is a commit of 40 digits, not {options.commit}")
     try:
-        make(options.directory, options.version, options.commit, options.url.rstrip("/"), maps,
-             int(os.environ.get("SOURCE_DATE_EPOCH", "0")))
+        make(options.directory, options.version, options.commit, options.url.rstrip("/"), by_architecture(options.map),
+             int(os.environ.get("SOURCE_DATE_EPOCH", "0")), by_architecture(options.root))
     except linked_packages.Problem as problem:
         sys.exit(f"make_release.py: {problem}")
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Checks the files of a release by the programs that will read them.
 
-  artefacts_test.py RELEASE AGAIN SPDX KREW
+  artefacts_test.py RELEASE AGAIN SPDX KREW ARM64
 
 RELEASE and AGAIN are two directories of `./dev release`, made one after the other from the same build; SPDX is pyspdxtools, KREW a
-directory with krew and validate-krew-manifest. Needs ruby and apt. apt works in a directory of its own, and nothing of
-this machine is changed.
+directory with krew and validate-krew-manifest, ARM64 a directory of packaging/cross/make_root.py. Needs ruby, apt, skopeo and
+qemu-aarch64-static. apt works in a directory of its own, and nothing of this machine is changed.
 """
 import filecmp
 import hashlib
@@ -20,7 +20,9 @@ import tarfile
 import tempfile
 import unittest
 
-RELEASE = AGAIN = SPDX = KREW = None
+RELEASE = AGAIN = SPDX = KREW = ARM64 = None
+TREE = pathlib.Path(__file__).resolve().parents[2]
+ARCHITECTURES = ["amd64", "arm64"]
 
 
 def only(pattern):
@@ -73,18 +75,129 @@ class Files(Scratch):
         self.succeeds("bash", "-n", self.scratch / "completions/haulout.bash")
 
 
+def fleet():
+    """Returns a snapshot: four nodes, and a Deployment with a budget."""
+    owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "set", "controller": True}
+    labels = {"app": "web"}
+    ready = {"conditions": [{"type": "Ready", "status": "True", "lastTransitionTime": "2026-11-21T12:00:00Z"}]}
+    nodes = [{"kind": "Node", "apiVersion": "v1", "metadata": {"name": f"node-{i}", "uid": f"node-{i}"},
+              "status": {**ready, "allocatable": {"cpu": "4", "memory": "8Gi", "pods": "20"}}} for i in range(4)]
+    pods = [{"kind": "Pod", "apiVersion": "v1",
+             "metadata": {"name": f"web-{i}", "namespace": "shop", "uid": f"web-{i}", "labels": labels, "ownerReferences": [owner]},
+             "spec": {"nodeName": f"node-{i % 4}", "containers": [{"name": "web", "image": "web"}]},
+             "status": {"phase": "Running", **ready}} for i in range(10)]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "web", "image": "web"}]}}
+    spec = {"replicas": 10, "selector": {"matchLabels": labels}, "template": template}
+    others = [{"kind": "ReplicaSet", "apiVersion": "apps/v1", "metadata": {"name": "web", "namespace": "shop", "uid": "set"}, "spec": spec},
+              {"kind": "PodDisruptionBudget", "apiVersion": "policy/v1", "metadata": {"name": "web", "namespace": "shop", "uid": "budget"},
+               "spec": {"maxUnavailable": "20%", "selector": {"matchLabels": labels}}}]
+    return {"kind": "List", "apiVersion": "v1", "items": [*nodes, *pods, *others]}
+
+
+class Arm64(Scratch):
+    def program(self, architecture):
+        directory = self.scratch / architecture
+        directory.mkdir()
+        self.succeeds("tar", "--extract", "--gzip", "--file", only(f"*_linux_{architecture}.tar.gz"), "--directory", directory)
+        emulator = ["qemu-aarch64-static", "-L", ARM64 / "root"] if architecture == "arm64" else []
+        return [*emulator, directory / "haulout"]
+
+    def test_program_is_for_this_architecture(self):
+        (*_, path) = self.program("arm64")
+        self.assertRegex(self.succeeds("readelf", "--file-header", path), r"Machine: +AArch64")
+
+    def test_both_programs_print_the_same_of_a_fleet(self):
+        amd64, arm64 = (self.program(architecture) for architecture in ARCHITECTURES)
+        self.assertEqual(self.succeeds(*amd64, "version"), self.succeeds(*arm64, "version"))
+        (self.scratch / "fleet.json").write_text(json.dumps(fleet()))
+        rehearsal = ["rehearse", "--all", "-f", self.scratch / "fleet.json", "-o", "json"]
+        printed = self.succeeds(*amd64, *rehearsal)
+        self.assertEqual(4, len(json.loads(printed)["nodes"]))
+        self.assertEqual(printed, self.succeeds(*arm64, *rehearsal))
+
+    def test_completions_and_pages_are_those_of_amd64(self):
+        files = {}
+        for architecture in ARCHITECTURES:
+            with tarfile.open(only(f"*_linux_{architecture}.tar.gz")) as tar:
+                files[architecture] = {entry.name: tar.extractfile(entry).read() for entry in tar if entry.name != "haulout"}
+        self.assertEqual(files["amd64"], files["arm64"])
+
+    def test_packages_depend_on_the_same(self):
+        def names(field, architecture):
+            depends = self.succeeds("dpkg-deb", "--field", only(f"haulout_*_{architecture}.deb"), field)
+            return {re.match(r"[^ ]+", word.strip())[0] for word in depends.split(",")}
+
+        self.assertIn("libsystemd0", names("Depends", "arm64"))
+        self.assertEqual(names("Depends", "amd64"), names("Depends", "arm64"))
+
+
+class Image(Scratch):
+    def test_is_an_index_of_both_architectures(self):
+        image = only("*_image.tar")
+        index = json.loads(self.succeeds("skopeo", "inspect", "--raw", f"oci-archive:{image}"))
+        platforms = [(row["platform"]["os"], row["platform"]["architecture"]) for row in index["manifests"]]
+        self.assertEqual([("linux", architecture) for architecture in ARCHITECTURES], platforms)
+
+    def test_has_what_each_architecture_needs(self):
+        for architecture, loader in {"amd64": "usr/lib64/ld-linux-x86-64.so.2", "arm64": "usr/lib/ld-linux-aarch64.so.1"}.items():
+            chosen = self.scratch / architecture
+            self.succeeds("skopeo", "copy", "--quiet", "--override-arch", architecture, f"oci-archive:{only('*_image.tar')}", f"dir:{chosen}")
+            manifest = json.loads((chosen / "manifest.json").read_text())
+            with tarfile.open(only(f"*_linux_{architecture}.tar.gz")) as tar, \
+                    tarfile.open(chosen / manifest["layers"][0]["digest"].removeprefix("sha256:")) as layer:
+                self.assertEqual(tar.extractfile("haulout").read(), layer.extractfile("usr/bin/haulout").read())
+                self.assertIn(loader, layer.getnames())
+
+    def test_for_arm64_runs_from_its_own_root(self):
+        self.succeeds("skopeo", "copy", "--quiet", "--override-arch", "arm64", f"oci-archive:{only('*_image.tar')}", f"dir:{self.scratch}/arm64")
+        manifest = json.loads((self.scratch / "arm64/manifest.json").read_text())
+        root = self.scratch / "root"
+        root.mkdir()
+        layer = self.scratch / "arm64" / manifest["layers"][0]["digest"].removeprefix("sha256:")
+        self.succeeds("tar", "--extract", "--file", layer, "--directory", root)
+        self.assertTrue(self.succeeds("qemu-aarch64-static", "-L", root, root / "usr/bin/haulout", "version").startswith("haulout "))
+
+
+class Manifests(Scratch):
+    def unpacked(self, pattern):
+        self.succeeds("tar", "--extract", "--gzip", "--file", only(pattern), "--directory", self.scratch)
+        (directory,) = self.scratch.iterdir()
+        return directory
+
+    def expect_tree(self, shipped, directory):
+        files = {path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()}
+        self.assertGreater(len(files), 5)
+        self.assertEqual(files, {path.relative_to(directory) for path in directory.rglob("*") if path.is_file()})
+        self.assertEqual([], [str(path) for path in files if not filecmp.cmp(shipped / path, directory / path, shallow=False)])
+
+    def test_chart_is_the_tree_under_its_name(self):
+        version = only("*_image.tar").name.split("_")[1]
+        self.expect_tree(TREE / "packaging/helm/haulout", self.unpacked("haulout-*.tgz"))
+        self.assertEqual(f"haulout-{version}.tgz", only("haulout-*.tgz").name)
+        self.assertRegex((TREE / "packaging/helm/haulout/Chart.yaml").read_text(), rf"(?m)^version: {re.escape(version)}$")
+
+    def test_kustomize_is_the_tree(self):
+        self.expect_tree(TREE / "packaging/kustomize", self.unpacked("*_kustomize.tar.gz"))
+
+
 class BillOfMaterials(Scratch):
     def test_is_valid(self):
-        self.succeeds(SPDX, "--infile", only("*.spdx.json"), "--version", "SPDX-2.3")
+        for architecture in ARCHITECTURES:
+            self.succeeds(SPDX, "--infile", only(f"*_linux_{architecture}.spdx.json"), "--version", "SPDX-2.3")
+
+    def test_names_the_same_packages_for_both_architectures(self):
+        found = [{entry["name"] for entry in json.loads(only(f"*_linux_{architecture}.spdx.json").read_text())["packages"]}
+                 for architecture in ARCHITECTURES]
+        self.assertEqual(*found)
 
     def test_the_validator_finds_a_defect(self):
-        document = json.loads(only("*.spdx.json").read_text())
+        document = json.loads(only("*_amd64.spdx.json").read_text())
         del document["packages"][0]["downloadLocation"]
         (self.scratch / "bad.spdx.json").write_text(json.dumps(document))
         self.fails(SPDX, "--infile", self.scratch / "bad.spdx.json", "--version", "SPDX-2.3")
 
     def test_has_what_the_program_consists_of(self):
-        document = json.loads(only("*.spdx.json").read_text())
+        document = json.loads(only("*_amd64.spdx.json").read_text())
         kinds = {row["relatedSpdxElement"]: row["relationshipType"] for row in document["relationships"]}
         found = {entry["name"]: kinds[entry["SPDXID"]] for entry in document["packages"]}
         for name, kind in {"haulout": "DESCRIBES", "libssl-dev": "STATIC_LINK", "libboost-json1.81-dev": "STATIC_LINK",
@@ -96,10 +209,9 @@ class BillOfMaterials(Scratch):
             version = self.succeeds("dpkg-query", "-W", "-f=${Version}\n", entry["name"])
             self.assertIn(entry["versionInfo"], version.splitlines())
 
-
     def test_the_page_names_the_libraries_to_install(self):
         libraries = re.search(r"libraries of another distribution: (.*)", (RELEASE / "krew/haulout.yaml").read_text())[1]
-        page = (pathlib.Path(__file__).resolve().parents[2] / "docs/release.md").read_text()
+        page = (TREE / "docs/release.md").read_text()
         self.assertIn(f"\n    apt install {libraries.replace(',', '')}\n", page)
 
 
@@ -107,7 +219,8 @@ class Provenance(Scratch):
     def test_subjects_are_the_artefacts(self):
         statement = json.loads(only("*_provenance.json").read_text())
         subjects = {entry["name"]: entry["digest"]["sha256"] for entry in statement["subject"]}
-        files = [*RELEASE.glob("*.tar.gz"), *RELEASE.glob("*.deb")]
+        files = [path for pattern in ("*.tar.gz", "*.tgz", "*.deb", "*_image.tar") for path in RELEASE.glob(pattern)]
+        self.assertEqual(7, len(files))
         self.assertEqual({path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}, subjects)
 
 
@@ -159,9 +272,12 @@ class Apt(Scratch):
         self.repository = self.scratch / "repository"
         shutil.copytree(RELEASE / "apt", self.repository)
         (self.root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] file:{self.repository} stable main\n")
+        self.configure("amd64")
+
+    def configure(self, architecture):
         (self.scratch / "apt.conf").write_text(
             f'Dir "{self.root}";\nDir::State::status "{self.root}/var/lib/dpkg/status";\nAPT::Sandbox::User "root";\n'
-            'APT::Architecture "amd64";\nAPT::Architectures { "amd64"; };\nAPT::Install-Recommends "false";\n')
+            f'APT::Architecture "{architecture}";\nAPT::Architectures {{ "{architecture}"; }};\nAPT::Install-Recommends "false";\n')
         self.environment = {**os.environ, "APT_CONFIG": str(self.scratch / "apt.conf"), "LC_ALL": "C"}
 
     def without_haulout(self):
@@ -182,9 +298,16 @@ class Apt(Scratch):
         self.apt("download", "haulout")
         self.assertTrue(filecmp.cmp(deb, self.scratch / deb.name, shallow=False))
 
+    def test_apt_downloads_the_package_for_arm64(self):
+        deb = only("*_arm64.deb")
+        self.configure("arm64")
+        self.apt("update")
+        self.apt("download", "haulout")
+        self.assertTrue(filecmp.cmp(deb, self.scratch / deb.name, shallow=False))
+
     def test_apt_refuses_a_changed_package(self):
         self.apt("update")
-        (packed,) = self.repository.rglob("*.deb")
+        (packed,) = self.repository.rglob("*_amd64.deb")
         content = packed.read_bytes()
         packed.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         self.assertRegex(self.apt("download", "haulout", check=False), "Hash Sum mismatch|unexpected size")
@@ -196,7 +319,7 @@ class Apt(Scratch):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 5:
+    if len(sys.argv) != 6:
         sys.exit(__doc__)
-    RELEASE, AGAIN, SPDX, KREW = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
+    RELEASE, AGAIN, SPDX, KREW, ARM64 = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
     unittest.main(argv=sys.argv[:1])

@@ -9,9 +9,10 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "packaging/release"))
+sys.path[:0] = [str(ROOT / "packaging/release"), str(ROOT / "packaging/cross")]
 import linked_packages  # noqa: E402
 import make_release  # noqa: E402
+import make_root  # noqa: E402
 import make_tarball  # noqa: E402
 
 EPOCH = 1795262400  # 2026-11-21T12:00:00Z
@@ -48,7 +49,7 @@ class Evidence(unittest.TestCase):
 
     def test_each_library_of_the_setup_is_accounted_for(self):
         setup = (ROOT / "scripts/setup.sh").read_text()
-        listed = re.search(r"# libraries of the program\n(.*?)\n  #", setup, re.S)[1].split()
+        listed = re.search(r"^library_packages=\((.*?)\)", setup, re.S | re.M)[1].split()
         self.assertIn("libssl-dev", listed)
         # These have a library, which readelf or the map shows.
         with_library = {"libboost-json1.81-dev", "libboost-log1.81-dev", "libboost-url1.81-dev", "libssl-dev", "libyaml-cpp-dev",
@@ -62,6 +63,12 @@ class Evidence(unittest.TestCase):
                 "libssl-dev:amd64, other: /usr/lib/x86_64-linux-gnu/libssl.a\n")
         self.assertEqual({"/lib/x86_64-linux-gnu/libc.so.6": "libc6", "/lib/x86_64-linux-gnu/libssl.a": "libssl-dev"},
                          linked_packages.owners(text))
+
+    def test_files_of_another_root_are_named_as_in_that_root(self):
+        text = "libc6:arm64: /build/arm64/root/lib/aarch64-linux-gnu/libc.so.6\n"
+        self.assertEqual({"/lib/aarch64-linux-gnu/libc.so.6": "libc6"}, linked_packages.owners(text, "/build/arm64/root"))
+        linked = "/build/arm64/root/usr/lib/gcc/aarch64-linux-gnu/12/../../../aarch64-linux-gnu/libc.so.6"
+        self.assertEqual("/lib/aarch64-linux-gnu/libc.so.6", linked_packages.without_usr(linked, "/build/arm64/root"))
 
     def test_files_by_package(self):
         owner = {"/lib/t/libssl.a": "libssl-dev", "/lib/t/libcrypto.a": "libssl-dev", "/lib/t/libc.so.6": "libc6"}
@@ -161,6 +168,28 @@ class Documents(unittest.TestCase):
         self.assertEqual("debian-12", make_release.distribution_of('NAME="Debian"\nVERSION_ID="12"\nID=debian\nID_LIKE=x\n'))
 
 
+class Root(unittest.TestCase):
+    def test_packages_come_from_the_release_of_this_machine(self):
+        codename = make_root.codename_of('ID=debian\nVERSION_CODENAME=bookworm\nVERSION_ID="12"\n')
+        suites = [line.split()[3] for line in make_root.sources(codename).splitlines()]
+        self.assertEqual(["bookworm", "bookworm-updates", "bookworm-security"], suites)
+
+    def test_needs_a_release_of_debian(self):
+        for text in ("ID=ubuntu\nVERSION_CODENAME=noble\n", "ID=debian\n"):  # Debian unstable has no codename
+            with self.assertRaisesRegex(make_root.Problem, "on a release of Debian only"):
+                make_root.codename_of(text)
+
+    def test_links_stay_in_the_root(self):
+        with tempfile.TemporaryDirectory() as directory:
+            root = pathlib.Path(directory, "root")
+            (root / "usr/lib").mkdir(parents=True)
+            (root / "usr/lib/libc.so.6").write_text("library")
+            (root / "usr/lib/libc.so").symlink_to("/usr/lib/libc.so.6")
+            make_root.relative_links(root)
+            self.assertEqual("libc.so.6", str((root / "usr/lib/libc.so").readlink()))
+            self.assertEqual("library", (root / "usr/lib/libc.so").read_text())
+
+
 class Artefacts(unittest.TestCase):
     def test_are_those_of_the_version(self):
         names = ["haulout_0.1.0_linux_amd64.tar.gz", "haulout_0.1.0_amd64.deb", "haulout_0.2.0_amd64.deb", "haulout_0x1.0_arm64.deb",
@@ -171,13 +200,17 @@ class Artefacts(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             for name in names:
                 pathlib.Path(directory, name).touch()
-            make_release.make(pathlib.Path(directory), "0.1.0", "c" * 40, URL, dict.fromkeys(maps), EPOCH)
+            make_release.make(pathlib.Path(directory), "0.1.0", "c" * 40, URL, dict.fromkeys(maps), EPOCH, {})
 
     def test_a_missing_one_is_an_error(self):
         with self.assertRaisesRegex(linked_packages.Problem, "for each architecture; tarballs: \\[\\], Debian packages: \\[\\]"):
             self.make([])
         with self.assertRaisesRegex(linked_packages.Problem, "tarballs: \\['amd64'\\], Debian packages: \\['arm64'\\]"):
             self.make(["haulout_0.1.0_linux_amd64.tar.gz", "haulout_0.1.0_arm64.deb"], ["amd64"])
+
+    def test_a_missing_image_is_an_error(self):
+        with self.assertRaisesRegex(linked_packages.Problem, "has no haulout_0.1.0_image.tar"):
+            self.make(["haulout_0.1.0_linux_amd64.tar.gz", "haulout_0.1.0_amd64.deb"], ["amd64"])
 
     def test_a_missing_map_is_an_error(self):
         with self.assertRaisesRegex(linked_packages.Problem, "no --map for amd64"):
