@@ -421,7 +421,8 @@ run_tests() {
     step "README and pages" \
       python3 scripts/readme_check.py "$release_binary" README.md docs/how-it-works.md docs/faq.md docs/platforms/*.md
     step "pictures" python3 packaging/pictures/make_pictures.py --check "$release_binary"
-    step "examples" python3 scripts/examples_check.py docs/examples "$release_binary"
+    step "examples" \
+      python3 scripts/examples_check.py docs/examples "$release_binary" docs/platforms/*.md docs/change-over/*.md
     join_beside
     step "fleets, crash points" plays  # not beside the others, because all use the directory of the release build
   fi
