@@ -1,6 +1,6 @@
-"""Checks that the commands and flags in the README exist in the binary, and that its links exist in the tree.
+"""Checks that the commands and flags in the README and in other pages exist in the binary, and that their links exist in the tree.
 
-  readme_check.py README BINARY
+  readme_check.py BINARY PAGE...
 """
 import pathlib
 import re
@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 
-def help_of(binary, command):
-    run = subprocess.run([binary, command, "--help"], capture_output=True, text=True, timeout=10)
+def help_of(binary, *command):
+    run = subprocess.run([binary, *command, "--help"], capture_output=True, text=True, timeout=10)
     return run.stdout if run.returncode == 0 else None
 
 
@@ -17,10 +17,13 @@ def problems(text, binary, directory):
     # The word after "haulout" is a command only in code. In plain text it is any word of the sentence.
     code = re.findall(r"`([^`\n]+)`", text) + re.findall(r"^    (.+)$", text, re.M)
     commands = {match for line in code for match in re.findall(r"\bhaulout ([a-z][a-z-]*)", line)}
-    pages = {command: help_of(binary, command) for command in sorted(commands)}
+    # For a command that does not exist, the program prints its own help.
+    general = help_of(binary)
+    pages = {command: page if page != general else None
+             for command, page in ((command, help_of(binary, command)) for command in sorted(commands))}
     for command, page in pages.items():
         if page is None:
-            yield f"haulout {command} --help fails"
+            yield f"haulout {command} has no help"
     for line in code:
         used = re.match(r"(?:kubectl )?haulout ([a-z][a-z-]*)(.*)", line)
         # A flag by itself belongs to any of the commands; flags of other programs are not checked.
@@ -37,12 +40,15 @@ def problems(text, binary, directory):
             yield f"link to {target}, which does not exist"
 
 
-def main(readme, binary):
-    found = list(problems(pathlib.Path(readme).read_text(), str(pathlib.Path(binary).resolve()), pathlib.Path(readme).parent))
+def main(binary, *pages):
+    if not pages:
+        raise SystemExit(__doc__)
+    found = [f"{page}: {problem}" for page in map(pathlib.Path, pages)
+             for problem in problems(page.read_text(), str(pathlib.Path(binary).resolve()), page.parent)]
     for problem in found:
-        print(f"{readme}: {problem}", file=sys.stderr)
+        print(problem, file=sys.stderr)
     return 1 if found else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(*sys.argv[1:3]))
+    sys.exit(main(*sys.argv[1:]))

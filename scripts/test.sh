@@ -432,8 +432,11 @@ run_tests() {
     step "files of a release" check_release
     step "end to end, arm64" arm64_e2e_tests
     step "demo" demos
-    step "README" python3 scripts/readme_check.py README.md "$release_binary"
-    step "examples" python3 scripts/examples_check.py docs/examples "$release_binary"
+    step "README and pages" \
+      python3 scripts/readme_check.py "$release_binary" README.md docs/how-it-works.md docs/faq.md docs/platforms/*.md
+    step "pictures" python3 packaging/pictures/make_pictures.py --check "$release_binary"
+    step "examples" \
+      python3 scripts/examples_check.py docs/examples "$release_binary" docs/platforms/*.md docs/change-over/*.md
     join_beside
     step "fleets, crash points" plays  # not beside the others, because all use the directory of the release build
   fi

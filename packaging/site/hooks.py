@@ -1,7 +1,7 @@
 """Hooks of MkDocs that make a site of pages that are written for a viewer of the source tree.
 
 Places: each file has in the site the place that it has in the tree, so that relative links work in both. Besides the pages,
-the site has each file and each directory of the tree to which a page links, as a plain page.
+the site has each picture, and each file and each directory of the tree to which a page links, as a plain page.
 Markdown: pages are CommonMark, and Python-Markdown differs from that in lists and in tables.
 Diagrams: Graphviz draws the state diagrams, so that no script is needed. Its program `dot` must be installed.
 """
@@ -17,7 +17,7 @@ from pymdownx.superfences import SuperFencesException
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "packaging/README.md"]
+PAGES = ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "packaging/README.md"]
 ASSETS = ["iframe-worker.js", "search-flags.js", "site.css"]
 # What a page counts in the search. Pages that list everything are long, so a single word counts little there.
 BOOST = {"docs/configuration.md": 4, "docs/flags.md": 4, "docs/labels.md": 4, "docs/metrics.md": 4, "docs/reasons.md": 4,
@@ -69,6 +69,8 @@ def on_files(files, config):
         if path.endswith(".md"):
             files.append(File(path, str(ROOT), config.site_dir, use_directory_urls=False))
             ahead += linked(path)
+        elif path.endswith(".svg"):
+            files.append(File(path, str(ROOT), config.site_dir, use_directory_urls=False))
         elif (ROOT / path).is_dir():
             files.append(plain_page(config, path, path + "/files.html", listing(path)))
             ahead += children(path)

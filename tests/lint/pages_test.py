@@ -11,7 +11,7 @@ import re
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGES = sorted([ROOT / "README.md", ROOT / "packaging/README.md", *ROOT.glob("docs/**/*.md")])
+PAGES = sorted([ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "packaging/README.md", *ROOT.glob("docs/**/*.md")])
 # The folders whose programs run in a cluster.
 PRODUCT = ["agent", "drain", "k8s", "placement", "cli", "audit"]
 # Names with a domain that are no labels, annotations, taints, conditions or keys of an object.

@@ -23,7 +23,7 @@ WIDE, NARROW = 1280, 390
 LOOKED_AT = ["index.html", "docs/labels.html", "docs/states.html"]
 # The window has a mouse. The theme lets code that scrolls be reached by keyboard only where something can hover.
 A_MOUSE = "--blink-settings=primaryHoverType=2,availableHoverTypes=2,primaryPointerType=4,availablePointerTypes=4"
-LEAST_PAGES = 45  # those of docs/ and four more
+LEAST_PAGES = 56  # those of docs/ and five more
 # What Markdown looks like if it was not understood.
 MARKUP = [r"\*\*", r"\]\(", r"``", r"^\s*\|", r"\|\s*$", r"^\s*[-*] ", r"^\s*#+ "]
 
@@ -43,7 +43,7 @@ class Files(unittest.TestCase):
         self.assertEqual([], SITE.foreign())
 
     def test_each_page_is_there(self):
-        for page in ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "packaging/README.md",
+        for page in ["README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "packaging/README.md",
                      *(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/**/*.md"))]:
             place = re.sub(r"README\.html$", "index.html", page.removesuffix(".md") + ".html")
             self.assertIn(place, pages_of(SITE))
@@ -198,6 +198,14 @@ class InTheBrowser(unittest.TestCase):
         self.assertEqual(12, len(states))
         self.assertEqual(set(), states - set(drawn))
         self.assertEqual(text.count(" --> "), self.js("document.querySelectorAll('.states svg .edge').length"))
+
+    def test_pictures_are_shown(self):
+        self.open("index.html")
+        pictures = len(re.findall(r"^!\[", (ROOT / "README.md").read_text(encoding="utf-8"), re.M))
+        self.assertGreaterEqual(pictures, 2)
+        widths = self.js("[...document.querySelectorAll('article img')].map(one => one.complete && one.naturalWidth)")
+        self.assertEqual([], [width for width in widths if not width])
+        self.assertEqual(pictures, len(widths))
 
     def test_lists_and_tables_are_as_written(self):
         cases = [("docs/examples/index.html", "li pre", "haulout agent --check"), ("docs/cli.html", "li table", "default of retire"),
