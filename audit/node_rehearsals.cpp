@@ -1,8 +1,11 @@
 #include "audit/node_rehearsals.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
+#include "drain/reasons.hpp"
 #include "placement/room.hpp"
 
 namespace haulout::audit {
@@ -190,12 +193,26 @@ Result<rehearse::Rehearsal> rehearse_node(const World& world, const std::string&
   return rehearse::rehearse(std::move(input), world_for(world, node));
 }
 
+namespace {
+
+Culprit culprit_of(const World& world, const drain::PodReport& pod, const drain::Report& report) {
+  Culprit culprit{pod.key(), owner_of(world, pod.key()), pod.reason, pod.message};
+  if (!culprit.reason.empty()) return culprit;
+  // Nothing was wrong with the pod when the time of the drain was over.
+  const bool terminates = pod.outcome == drain::PodOutcome::terminating;
+  culprit.reason = terminates ? reason::terminating : std::string(to_string(report.outcome));
+  culprit.text = fmt::format("{}: {}", report.message, terminates ? "it still terminates" : "it is not evicted yet");
+  return culprit;
+}
+
+}  // namespace
+
 void tell(NodeResult& result, const World& world, const rehearse::Rehearsal& rehearsal) {
   const drain::Report& report = rehearsal.drains.front();
   if (report.outcome != drain::Outcome::drained) {
     result.verdict = Verdict::blocked;
     for (const drain::PodReport& pod : report.pods)
-      if (is_left(pod)) result.blocked_by.push_back({pod.key(), owner_of(world, pod.key()), pod.reason, pod.message});
+      if (is_left(pod)) result.blocked_by.push_back(culprit_of(world, pod, report));
     if (result.blocked_by.empty())
       result.blocked_by.push_back({{}, {}, std::string(to_string(report.outcome)), report.message});
   } else {

@@ -101,8 +101,22 @@ release() {
     --url "$url" --map "$architecture=$release_binary.map"
 }
 
+# sign_release DIRECTORY KEY: signs SHA256SUMS, and so all files of which it has the sums, in the form of `cosign sign-blob`.
+sign_release() {
+  openssl dgst -sha256 -sign "$2" "$1/SHA256SUMS" | base64 -w 0 >"$1/SHA256SUMS.sig"
+}
+
+# Fails unless the file is a key that cosign can verify with, too.
+check_signing_key() {
+  local kind
+  kind=$(openssl pkey -in "$1" -noout -text 2>/dev/null) || die "$1 is not a private key that openssl can read without a password"
+  [[ $kind == *prime256v1* ]] || die "$1 is not a key of the curve P-256: openssl ecparam -name prime256v1 -genkey -noout -out KEY"
+}
+
 release() {
-  (($# == 1)) && [[ $1 == https://* ]] || usage_error "release needs the address from which its files will be downloaded: https://…"
+  { (($# == 1 || $# == 2)) && [[ $1 == https://* ]]; } ||
+    usage_error "release needs the address from which its files will be downloaded, https://…, and then, if you sign it, a key"
+  if (($# == 2)); then check_signing_key "$2"; fi
   [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
   # The provenance names a commit, so the artefacts must be built from it.
   local changed
@@ -114,6 +128,11 @@ release() {
   directory=build/release-$(haulout_version)
   say "release: $directory"
   write_release "$directory" "$1"
+  if (($# == 2)); then
+    sign_release "$directory" "$2"
+  else
+    note "the release is not signed, because no key was given"
+  fi
   printf '%s\n' "$PWD/$directory"
 }
 
@@ -221,12 +240,14 @@ check_man() {
   tests/packaging/man_test.sh "$release_binary" >&2
 }
 
-# The validator of SPDX documents comes from PyPI into build/release-tools, krew from the Go module proxy.
+# The validator of SPDX documents comes from PyPI into build/release-tools, krew and the library of cosign from the Go module
+# proxy.
 find_release_tools() {
   local tools=$PWD/build/release-tools
   find_go || return 1
   mkdir -p "$tools/krew"
   (cd tests/release/krew && go build -o "$tools/krew/" tool) >&2 || return 1
+  (cd tests/release/sigstore && go vet . && go build -o "$tools/verify-blob" .) >&2 || return 1
   if [[ ! -x $tools/spdx/bin/pyspdxtools ]]; then
     python3 -m venv "$tools/spdx" >&2 || return 1
     "$tools/spdx/bin/pip" install -q --disable-pip-version-check spdx-tools==0.8.5 >&2 || return 1
@@ -242,14 +263,14 @@ check_release() {
     return
   fi
   if ! find_release_tools; then
-    did_not_run "the files of a release need Go 1.26, krew from a Go module proxy, and spdx-tools from PyPI"
+    did_not_run "the files of a release need Go 1.26, krew and sigstore from a Go module proxy, and spdx-tools from PyPI"
     return
   fi
   build_for_release
   write_release "$one" https://downloads.example.org/haulout
   write_release "$two" https://downloads.example.org/haulout
-  python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools/spdx/bin/pyspdxtools build/release-tools/krew \
-    build/arm64 >&2
+  python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools build/arm64 >&2
+  tests/release/sign_test.sh "$one" build/release-tools/verify-blob >&2
 }
 
 check_deb() {

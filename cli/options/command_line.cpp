@@ -367,8 +367,8 @@ class Grammar {
     std::string problem = read(std::move(normal.args));
     const Syntax* given = given_command();
     const auto command = given == nullptr ? std::nullopt : command_of(given->app().get_name());
-    if (program_.help() || (given != nullptr && given->help())) return help(command);
-    if (given == nullptr && problem.empty()) return without_command();
+    if (given == nullptr && (program_.help() || problem.empty())) return without_command();
+    if (given != nullptr && (program_.help() || given->help())) return help(command);
 
     std::vector<std::string> words;
     Settings settings = default_settings(command.value_or(Command::drain));
@@ -416,6 +416,7 @@ class Grammar {
     std::vector<std::string> words;
     const std::string problem = program_.words(words);
     if (!words.empty()) return usage_error(unknown_command(words.front()), called_, std::nullopt);
+    if (program_.help()) return help(std::nullopt);
     if (!problem.empty()) return usage_error(problem, called_, std::nullopt);
     return {agent::exit_usage, "", "error: no command is given\n\n" + help_text(std::nullopt, called_)};
   }

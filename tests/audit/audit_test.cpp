@@ -75,6 +75,21 @@ TEST(Audit, ACulpritWithoutAStaticFindingGetsOne) {
   EXPECT_THAT(brief(report), Contains(HasSubstr("blocks")));
 }
 
+TEST(Audit, APodThatOnlyNeedsMoreTimeSaysSo) {
+  ACluster cluster;
+  cluster.item("Pod", "web-a")["spec"]["terminationGracePeriodSeconds"] = 600;
+  cluster.config.drain.timeout = std::chrono::minutes(1);
+  AuditInput input = rehearsed(cluster);
+  input.assumptions.terminate_within = std::chrono::minutes(10);
+  const Report report = audited(std::move(input));
+  ASSERT_THAT(node(report, "n1").blocked_by, SizeIs(1));
+  const Culprit& culprit = node(report, "n1").blocked_by.front();
+  EXPECT_EQ(culprit.pod, "shop/web-a");
+  EXPECT_EQ(culprit.reason, "Terminating");
+  EXPECT_THAT(culprit.text, HasSubstr("the deadline passed"));
+  EXPECT_THAT(culprit.text, ::testing::EndsWith(": it still terminates"));
+}
+
 TEST(Audit, PodsThatFindNoRoomTogether) {
   ACluster cluster;
   for (const char* pod : {"web-a", "web-b"})

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Checks the files of a release by the programs that will read them.
 
-  artefacts_test.py RELEASE AGAIN SPDX KREW ARM64
+  artefacts_test.py RELEASE AGAIN TOOLS ARM64
 
-RELEASE and AGAIN are two directories of `./dev release`, made one after the other from the same build; SPDX is pyspdxtools, KREW a
-directory with krew and validate-krew-manifest, ARM64 a directory of packaging/cross/make_root.py. Needs ruby, apt, skopeo and
-qemu-aarch64-static. apt works in a directory of its own, and nothing of this machine is changed.
+RELEASE and AGAIN are two directories of `./dev release`, made one after the other from the same build; TOOLS has pyspdxtools, krew
+and validate-krew-manifest; ARM64 is a directory of packaging/cross/make_root.py. Needs ruby, apt, skopeo and qemu-aarch64-static. apt works in a directory of its own, and nothing of this machine is changed.
 """
 import filecmp
 import hashlib
@@ -319,7 +318,8 @@ class Apt(Scratch):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 6:
+    if len(sys.argv) != 5:
         sys.exit(__doc__)
-    RELEASE, AGAIN, SPDX, KREW, ARM64 = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
+    RELEASE, AGAIN, TOOLS, ARM64 = (pathlib.Path(argument).absolute() for argument in sys.argv[1:])
+    SPDX, KREW = TOOLS / "spdx/bin/pyspdxtools", TOOLS / "krew"
     unittest.main(argv=sys.argv[:1])

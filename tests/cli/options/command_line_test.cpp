@@ -432,6 +432,16 @@ TEST(CommandLineTest, HelpAndVersionAreNoMistakes) {
       << "a value that looks like a flag is a value";
 }
 
+TEST(CommandLineTest, ThereIsNoHelpForAnUnknownCommand) {
+  for (const Args& args : std::vector<Args>{{"dran", "--help"}, {"--help", "dran"}, {"dran", "-h", "--force"}}) {
+    const Immediate immediate = refused(args);
+    EXPECT_EQ(immediate.exit_code, 2) << ::testing::PrintToString(args);
+    EXPECT_EQ(immediate.out, "") << ::testing::PrintToString(args);
+    EXPECT_THAT(immediate.err, HasSubstr("dran")) << ::testing::PrintToString(args);
+  }
+  EXPECT_EQ(refused({"--nonsense", "--help"}).exit_code, 0) << "help comes before a mistake in flags";
+}
+
 TEST(CommandLineTest, HelpNamesEveryFlag) {
   for (const Command command : {Command::drain, Command::cordon, Command::uncordon}) {
     const std::string help = help_text(command, "haulout");
