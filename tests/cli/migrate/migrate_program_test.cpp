@@ -6,6 +6,7 @@
 
 #include "base/files.hpp"
 #include "cli/migrate/kured_lock.hpp"
+#include "k8s/status.hpp"
 #include "retry/real_clock.hpp"
 #include "tests/cli/command_fixture.hpp"
 #include "tests/cli/migrate/kured_fixture.hpp"
