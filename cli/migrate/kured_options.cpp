@@ -287,6 +287,8 @@ std::optional<std::string> opposite_of(const k8s::LabelSelector::Requirement& re
     case greater_than:
     case less_than: return std::nullopt;
   }
+  const bool equality = opposite.values.size() == 1;
+  if (equality) return opposite.key + (opposite.op == in ? "=" : "!=") + opposite.values.front();
   return to_string(k8s::LabelSelector({opposite}));
 }
 
