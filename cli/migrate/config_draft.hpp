@@ -1,5 +1,5 @@
-// A configuration of Haulout's agents that a migration writes line by line. Each value is checked as the agent checks it
-// when it is added, so the result is a configuration that the agent accepts. Pure, except that windows read zoneinfo.
+// A configuration of Haulout's agents that a migration writes line by line. Each value is checked when it is added, as
+// the agent checks it, so the agent accepts the result. Pure, except that windows read zoneinfo.
 #pragma once
 
 #include <string>

@@ -23,8 +23,8 @@ struct LockStep {
   std::string patch{};  // for `write`: the merge patch of the DaemonSet, guarded by its resourceVersion
 };
 
-// Return what to do next, by the DaemonSet as the API server sends it. Fail with Errc::decode if it cannot be read, or if
-// the annotation or the options of kured do not say how the lock works.
+// Return what to do next, by the DaemonSet as the API server sends it. Fail with Errc::decode if it cannot be read, or
+// if the annotation or the options of kured do not say how the lock works.
 Result<LockStep> step_to_hold(std::string_view daemon_set, WallTime now);
 Result<LockStep> step_to_release(std::string_view daemon_set);
 

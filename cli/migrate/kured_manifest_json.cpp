@@ -114,8 +114,8 @@ std::vector<KuredMount> mounts_of(const Json& volume_mounts, const Json& volumes
   return mounts;
 }
 
-// Returns the arguments of kured. The image of kured starts it, so a container may have arguments alone. Another program
-// may start it, as tini does.
+// Returns the arguments of kured. The image of kured starts it, so a container may have arguments alone. Another
+// program may start it, as tini does.
 Result<std::vector<std::string>> words_of(const Json& container, const std::string& from) {
   std::vector<std::string> words = texts(member(container, "args"));
   const std::vector<std::string> command = texts(member(container, "command"));

@@ -1,5 +1,5 @@
-// Translates a call of kured to the configuration of Haulout's agents, with a row for each option that was given: nothing
-// is left out silently. Pure, except that windows read zoneinfo.
+// Translates a call of kured to the configuration of Haulout's agents, with a row for each option that was given, so
+// that nothing is left out silently. Pure, except that windows read zoneinfo.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// The options of kured, and what becomes of each in the configuration of Haulout's agents: one table. It has the options
-// of kured 1.23.0, commit 51220cc. Pure.
+// The options of kured, and what becomes of each in the configuration of Haulout's agents: one table. It has the
+// options of kured 1.23.0, commit 51220cc. Pure.
 #pragma once
 
 #include <string>

@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, 7> weekdays = {"sunday",   "monday", "tue
 constexpr std::array<std::string_view, 7> short_names = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 constexpr minutes whole_day = hours(24);
 
-// Reads one number at the front of the text and removes it. `fixed`: it must have two digits; otherwise it may have one.
+// Reads one number at the front of the text and removes it. `fixed`: it must have two digits, otherwise it may have one
+// digit.
 std::optional<unsigned> take_number(std::string_view& text, bool fixed) {
   std::size_t digits = 0;
   while (digits < 2 && digits < text.size() && text[digits] >= '0' && text[digits] <= '9') ++digits;

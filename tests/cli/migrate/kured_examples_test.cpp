@@ -1,5 +1,5 @@
-// Tests the migration of configurations of kured like those that people have: of its documentation, of its chart, and of
-// issues. Each is written anew, and names what it is modelled on.
+// Tests the migration of configurations of kured like those that people have: of its documentation, of its chart, and
+// of issues. Each is written anew, and names what it is modelled on.
 #include "tests/cli/migrate/kured_fixture.hpp"
 
 namespace haulout::cli {
