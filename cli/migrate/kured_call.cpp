@@ -142,6 +142,7 @@ void KuredSettings::read_words() {
     strays_.push_back({printable(spelled), Outcome::unknown, std::move(why)});
   };
   std::vector<Expanded> words;
+  words.reserve(call_.words.size());
   for (const std::string& word : call_.words) words.push_back(expanded(word, call_.variables));
   bool flags = true;
   for (std::size_t i = 0; i < words.size(); ++i) {

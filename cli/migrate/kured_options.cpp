@@ -220,7 +220,7 @@ Verdict prometheus(const Settings& settings, const Option& option, ConfigDraft& 
     return not_needed("without --prometheus-url kured asks for no alerts");
   }
   // The URL may have a password, so it is shown as it was spelled.
-  const Verdict address = translated(draft, "prometheus-url", {url}, origin_of(settings, {"prometheus-url"}));
+  Verdict address = translated(draft, "prometheus-url", {url}, origin_of(settings, {"prometheus-url"}));
   if (address.outcome != Outcome::translated || option.name == "prometheus-url") {
     if (address.outcome == Outcome::translated && settings.given("alert-filter-regexp") == nullptr &&
         settings.given("alert-filter-match-only") == nullptr && settings.given("alert-firing-only") == nullptr) {
