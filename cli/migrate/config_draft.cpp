@@ -103,9 +103,9 @@ std::string comment_of(std::string_view text) {
 std::string yaml_of(const std::vector<ConfigLine>& lines) {
   std::string text;
   for (const ConfigLine& line : lines) {
-    std::string comment = line.origin.empty() ? "" : "kured: " + joined(line.origin, " ");
-    if (!line.note.empty()) comment += (comment.empty() ? "" : ". ") + line.note;
-    text += "\n" + comment_of(comment);
+    text += "\n";
+    if (!line.origin.empty()) text += comment_of("kured: " + joined(line.origin, " "));
+    if (!line.note.empty()) text += comment_of(line.note);
     const std::string yaml = yaml_of(line);
     if (line.active) {
       text += yaml;

@@ -89,7 +89,7 @@ Result<Migration> migrate_kured(KuredCall call) {
     migration.options.push_back({"", {stray.spelled}, stray.outcome, stray.why});
   if (!lost.empty()) {
     migration.held_back = true;
-    draft.hold("max-unavailable", "0", fmt::format("No node is updated {} {}", held, joined(lost, ", ")));
+    draft.hold("max-unavailable", "0", fmt::format("no node is updated {} {}", held, joined(lost, ", ")));
   }
   migration.config = written(migration, draft);
   const auto read = agent::read_config({}, {}, agent::ConfigFile{"config.yaml", migration.config});

@@ -227,7 +227,7 @@ Verdict prometheus(const Settings& settings, const Option& option, ConfigDraft& 
       const Query query = query_of(settings);
       translated(
           draft, "prometheus-query", {query.text}, origin_of(settings, {"prometheus-url"}), "",
-          "All alerts block, as in kured. Without this line some that report no problem do not, such as Watchdog");
+          "all alerts block, as in kured; without this line some that report no problem do not, such as Watchdog");
     }
     return address;
   }
@@ -239,7 +239,7 @@ Verdict prometheus(const Settings& settings, const Option& option, ConfigDraft& 
   }
   if (!is_balanced(settings.value("alert-filter-regexp")))
     return {Outcome::decide, "a bracket of the expression has no partner, so kured does not start with it", true};
-  const std::string note = query.doubt.empty() ? query.note : "Check it: " + query.doubt;
+  const std::string note = query.doubt.empty() ? query.note : "check it: " + query.doubt;
   Verdict verdict = translated(
       draft, "prometheus-query", {query.text},
       origin_of(settings, {"alert-filter-regexp", "alert-filter-match-only", "alert-firing-only"}), query.note, note);
@@ -306,7 +306,7 @@ Verdict drained_pods(const Settings& settings, const Option& option, ConfigDraft
   }
   return translated(draft, "leave-pods", stay, origin_of(settings, {option.name}),
                     "the opposite: the pods that stay on the node",
-                    "The opposite of kured's selector: pods that match one of these stay on the node");
+                    "the opposite of kured's selector: pods that match one of these stay on the node");
 }
 
 // Returns the path on the host of a file of kured's container. Empty if it is on no volume of the host.
@@ -336,12 +336,12 @@ Verdict sentinel(const Settings& settings, const Option& option, ConfigDraft& dr
   if (host.empty()) return {Outcome::decide, "the file is on a volume that is no directory of the host: set sentinel"};
   const std::string usual = "/run/reboot-required";
   if (host == usual) {
-    draft.propose("sentinel", {host}, origin, "Only if the nodes have neither Debian nor Ubuntu");
+    draft.propose("sentinel", {host}, origin, "only if the nodes have neither Debian nor Ubuntu");
     return not_needed("the agent knows this file of Debian and Ubuntu; on another system set sentinel to " + usual);
   }
   if (!host.starts_with("/run/")) {
     Verdict verdict = translated(draft, "sentinel", {host}, origin, "",
-                                 "The DaemonSet of Haulout must mount its directory beneath /host");
+                                 "the DaemonSet of Haulout must mount its directory beneath /host");
     if (verdict.outcome == Outcome::translated)
       verdict = {Outcome::decide,
                  "sentinel; mount its directory beneath /host in the DaemonSet of Haulout, which mounts /run"};
@@ -384,11 +384,11 @@ Verdict sentinel_command(const Settings& settings, const Option& option, ConfigD
   const auto origin = origin_of(settings, {option.name});
   bool negated = false;
   draft.propose("sentinel-command", {without_shell(command, negated)}, origin,
-                "The agent runs it without a shell, in its container, which has no programs of the host; as a service "
+                "the agent runs it without a shell, in its container, which has no programs of the host; as a service "
                 "of the machine (Debian package) it runs it there");
   if (negated)
     draft.propose("sentinel-exit-codes", {"0=no,1=yes"}, origin,
-                  "The command says by its failure that a reboot is needed");
+                  "the command says by its failure that a reboot is needed");
   return {Outcome::decide,
           "most systems need no command, because the agent detects them; otherwise set sentinel-command: it runs "
           "without a shell and in the container of the agent, not on the host"};
@@ -408,7 +408,7 @@ Verdict reboot_command(const Settings& settings, const Option& option, ConfigDra
     return not_needed("the agent asks logind for the reboot");
   const auto origin = origin_of(settings, {option.name});
   constexpr std::string_view note =
-      "The agent runs it without a shell, in its container, which has no programs of the host; kured ran it on the "
+      "the agent runs it without a shell, in its container, which has no programs of the host; kured ran it on the "
       "host";
   draft.propose("reboot-method", {"command"}, origin, note);
   draft.propose("reboot-command", {command}, origin, note);
@@ -438,7 +438,7 @@ Verdict taint(const Settings& settings, const Option& option, ConfigDraft& draft
   return translated(
       draft, "waiting-taint", {key}, origin_of(settings, {option.name}),
       "remove kured's taints before you install Haulout; it needs the authority policies or serviceaccount",
-      "Remove kured's taints of this key from the nodes before you install Haulout");
+      "remove kured's taints of this key from the nodes before you install Haulout");
 }
 
 Verdict metrics(const Settings& settings, const Option&, ConfigDraft& draft) {
@@ -450,7 +450,7 @@ Verdict metrics(const Settings& settings, const Option&, ConfigDraft& draft) {
   const std::string address = (host.find(':') == std::string::npos ? host : "[" + host + "]") + ":" + port;
   if (const auto lines = draft.lines(); std::ranges::find(lines, "metrics-address", &ConfigLine::option) == lines.end())
     draft.propose("metrics-address", {address}, origin_of(settings, {"metrics-host", "metrics-port"}),
-                  "The probes of Haulout's DaemonSet use port 9797: change them, too");
+                  "the probes of Haulout's DaemonSet use port 9797: change them, too");
   return {
       Outcome::decide,
       "Haulout's DaemonSet serves metrics on port 9797; if you set metrics-address, change its port and probes, too"};

@@ -179,7 +179,7 @@ std::string migrate_text(std::string_view program) {
       "  # A manifest, or the values of kured's Helm chart\n"
       "  {0} migrate kured -f kured-ds.yaml > config.yaml\n\n"
       "  # The values of a release\n"
-      "  helm get values kured -n kube-system -o yaml | {0} migrate kured -f - > config.yaml\n\n"
+      "  helm get values kured -n kube-system --all -o yaml | {0} migrate kured -f - > config.yaml\n\n"
       "  # Let kured begin no further node\n"
       "  {0} migrate kured --hold-lock\n\n"
       "Exit codes:\n"

@@ -283,7 +283,7 @@ TEST(KuredOptionsTest, ABrakeKeepsTheOtherDecisions) {
   EXPECT_TRUE(migration.held_back);
   EXPECT_FALSE(migration.is_complete());
   EXPECT_EQ(config_of(migration).max_unavailable, "0");
-  EXPECT_THAT(migration.config, HasSubstr("No node is updated until you have decided on --start-time, --time-zone"));
+  EXPECT_THAT(migration.config, HasSubstr("# no node is updated until you have decided on --start-time, --time-zone"));
   EXPECT_THAT(migration.config, HasSubstr("# max-unavailable: 3\n"));
   EXPECT_THAT(migration_lines(migration), Contains(HasSubstr("max-unavailable: 0")));
 }
@@ -317,6 +317,14 @@ window: 02:00-05:00
 # - --force-reboot (no counterpart): a node is not rebooted while a pod that must leave is still on it: see
 # docs/tasks.md, A pod cannot leave
 )");
+}
+
+TEST(KuredOptionsTest, ALineHasWhatAPersonShouldKnow) {
+  const Migration migration = migrated({"--start-time=23:00", "--end-time=5:00", "--reboot-days=mon"});
+  EXPECT_THAT(migration.config,
+              HasSubstr("# kured: --reboot-days=mon --start-time=23:00 --end-time=5:00\n"
+                        "# kured's days count on both sides of midnight, and so do these two windows\n"
+                        "window:\n"));
 }
 
 TEST(KuredOptionsTest, WhatKuredDoesNotKnowIsNamed) {
