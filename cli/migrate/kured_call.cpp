@@ -111,8 +111,7 @@ KuredSettings::KuredSettings(KuredCall call) : call_(std::move(call)) {
   for (const std::string& set : call_.variable_sets)
     strays_.push_back({"envFrom: " + printable(set), Outcome::decide,
                        "its variables were not read: look for KURED_* among them, and give these as variables (env)"});
-  for (const std::string& key : call_.unknown_keys)
-    strays_.push_back({printable(key), Outcome::unknown, "kured's chart has no such value"});
+  strays_.insert(strays_.end(), call_.unused_values.begin(), call_.unused_values.end());
 }
 
 const KuredGiven* KuredSettings::given(std::string_view option) const {

@@ -24,13 +24,20 @@ struct KuredMount {
   std::string host;  // directory or file of the host; empty: the volume is not of the host
 };
 
+// Something that was given and is no option of kured, or does not reach it.
+struct KuredStray {
+  std::string spelled;
+  Outcome outcome = Outcome::unknown;
+  std::string why;
+};
+
 struct KuredCall {
   std::string from;                  // for messages: "DaemonSet kube-system/kured"
   std::vector<std::string> words{};  // the arguments after the program
   std::vector<KuredVariable> variables{};
   std::vector<std::string> variable_sets{};  // ConfigMaps and Secrets with variables that were not read: "Secret kured"
   std::vector<KuredMount> mounts{};
-  std::vector<std::string> unknown_keys{};  // keys of the chart's values that the chart does not have
+  std::vector<KuredStray> unused_values{};  // of the values of the chart, those that do not reach kured
 };
 
 // An option that was given.
@@ -39,13 +46,6 @@ struct KuredGiven {
   std::vector<std::string> spelled;   // as it was given, for people; without secrets
   std::optional<std::string> source;  // set: the value is not in what was read, but here
   std::vector<std::string> doubts;    // why kured may have read the values in another way
-};
-
-// Something that was given and is no option of kured.
-struct KuredStray {
-  std::string spelled;
-  Outcome outcome = Outcome::unknown;
-  std::string why;
 };
 
 class KuredSettings {

@@ -189,6 +189,12 @@ KuredCall call_of_values(const Json& values) {
     known.push_back(key_of(option.name));
     const Json& value = member(configuration, known.back());
     if (is_empty(value)) continue;
+    if (option.name == "reboot-sentinel-command" && mounts_sentinel) {
+      call.unused_values.push_back({"configuration." + known.back(), Outcome::decide,
+                                    "kured looks for the file rebootSentinel: the chart passes this to kured only if "
+                                    "useRebootSentinelHostPath is false; an older chart always did"});
+      continue;
+    }
     const std::string flag = "--" + std::string(option.name);
     if (value.is_array())
       for (const std::string& one : texts(value)) call.words.push_back(flag + "=" + one);
@@ -202,7 +208,8 @@ KuredCall call_of_values(const Json& values) {
   if (configuration.is_object())
     for (const auto& [key, value] : configuration.items())
       if (!is_empty(value) && std::ranges::find(known, key) == known.end())
-        call.unknown_keys.push_back("configuration." + key);
+        call.unused_values.push_back(
+            {"configuration." + printable(key), Outcome::unknown, "kured's chart has no such value"});
   if (const Json& more = member(values, "extraArgs"); more.is_object())
     for (const auto& [key, value] : more.items())
       call.words.push_back("--" + key + (is_empty(value) ? "" : "=" + text_of(value)));

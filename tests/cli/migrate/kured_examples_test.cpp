@@ -69,7 +69,7 @@ const std::vector<Example>& examples() {
        "  messageTemplateDrain: \"Draining node %s\"\n  messageTemplateReboot: \"Rebooted node %s\"\n"
        "  rebootSentinelCommand: needs-restarting -r\n  rebootCommand: /usr/bin/systemctl reboot\n  period: 1h0m0s\n",
        "window: 22:00-02:00 Europe/Berlin\n",
-       {"reboot-sentinel-command"}},
+       {""}},  // the present chart does not pass rebootSentinelCommand by default
       {"kubereboot/kured#179, the morning; values of an old chart",
        "configuration:\n  annotationTtl: 0\n  alertFilterRegexp: \"\"\n  blockingPodSelector: []\n  endTime: "
        "\"04:00\"\n"

@@ -175,7 +175,8 @@ tolerations: []
                                               "--blocking-pod-selector=c", "--reboot-sentinel=/var/run/flags/reboot",
                                               "--drain-grace-period=-1", "--annotate-nodes=true", "--metrics-port=8080",
                                               "--drain-timeout=1h", "--alert-firing-only"));
-  EXPECT_THAT(call.unknown_keys, ElementsAre("configuration.rebootDay"));
+  ASSERT_THAT(call.unused_values, SizeIs(1));
+  EXPECT_EQ(call.unused_values.front().spelled, "configuration.rebootDay");
   EXPECT_THAT(call.variables, SizeIs(1));
   ASSERT_THAT(call.mounts, SizeIs(2));
   EXPECT_EQ(call.mounts[0].host, "/var/run/flags");
@@ -183,6 +184,67 @@ tolerations: []
   ASSERT_TRUE(migration);
   EXPECT_EQ(config_of(*migration).sentinel, "/run/flags/reboot");
   EXPECT_EQ(row_of(*migration, "configuration.rebootDay").outcome, Outcome::unknown);
+}
+
+// The keys under `configuration` of the chart 6.1.0 that it passes to kured as flags.
+TEST(KuredManifestTest, EveryValueOfTheChartIsKnown) {
+  std::string text = "configuration:\n  useRebootSentinelHostPath: false\n";
+  std::size_t keys = 0;
+  for (const char* key : {"metricsHost",
+                          "metricsPort",
+                          "lockTtl",
+                          "alertFilterRegexp",
+                          "alertFiringOnly",
+                          "alertFilterMatchOnly",
+                          "blockingPodSelector",
+                          "endTime",
+                          "lockAnnotation",
+                          "period",
+                          "forceReboot",
+                          "drainGracePeriod",
+                          "drainPodSelector",
+                          "drainDelay",
+                          "drainTimeout",
+                          "skipWaitForDeleteTimeout",
+                          "prometheusUrl",
+                          "rebootDays",
+                          "rebootSentinel",
+                          "rebootSentinelCommand",
+                          "rebootCommand",
+                          "rebootDelay",
+                          "rebootMethod",
+                          "rebootSignal",
+                          "slackChannel",
+                          "slackHookUrl",
+                          "slackUsername",
+                          "notifyUrl",
+                          "messageTemplateDrain",
+                          "messageTemplateReboot",
+                          "messageTemplateUncordon",
+                          "startTime",
+                          "timeZone",
+                          "annotateNodes",
+                          "lockReleaseDelay",
+                          "preferNoScheduleTaint",
+                          "logFormat",
+                          "preRebootNodeLabels",
+                          "postRebootNodeLabels",
+                          "concurrency"}) {
+    text += "  " + std::string(key) + ": x\n";
+    ++keys;
+  }
+  const KuredCall call = call_in(text);
+  EXPECT_THAT(call.unused_values, IsEmpty());
+  EXPECT_THAT(call.words, SizeIs(keys));
+  EXPECT_THAT(call.mounts, IsEmpty());
+}
+
+TEST(KuredManifestTest, TheChartPassesASentinelCommandOnlyWithoutTheMount) {
+  const KuredCall call = call_in("configuration: {rebootSentinelCommand: needs-restarting -r}");
+  EXPECT_THAT(call.words, IsEmpty());
+  const auto migration = migrate_kured(call);
+  ASSERT_TRUE(migration);
+  EXPECT_EQ(row_of(*migration, "configuration.rebootSentinelCommand").outcome, Outcome::decide);
 }
 
 TEST(KuredManifestTest, TheChartMayBeAPartOfAnother) {
