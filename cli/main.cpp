@@ -12,6 +12,7 @@
 #include "cli/agent/agent_program.hpp"
 #include "cli/audit/audit_program.hpp"
 #include "cli/drain/jobs.hpp"
+#include "cli/migrate/migrate_program.hpp"
 #include "cli/options/command_line.hpp"
 #include "cli/people/people_job.hpp"
 #include "cli/program/program.hpp"
@@ -85,5 +86,6 @@ int main(int argc, char** argv) {
   const auto run_to_end = [&context](auto program) { return run(context, std::move(program)); };
   if (settings.command == cli::Command::rehearse) return cli::rehearse(process, settings, run_to_end);
   if (settings.command == cli::Command::audit) return cli::audit_cluster(process, settings, run_to_end);
+  if (settings.command == cli::Command::migrate) return cli::migrate(process, settings, run_to_end);
   return run(context, cli::run_program(process, std::move(settings), make_job));
 }

@@ -54,7 +54,7 @@ fuzz_all() {
 # The number of inputs for each target in fuzz_the_same(): 200,000, and fewer for targets that would need more than some
 # fifteen seconds for them.
 declare -A fuzz_runs=(
-  [window]=10000 [agent_config]=20000 [snapshot]=20000 [audit]=20000
+  [window]=10000 [kured]=10000 [agent_config]=20000 [snapshot]=20000 [audit]=20000
   [image_tools]=50000 [kubeconfig]=50000 [record]=50000 [yaml]=50000
   [exec_credential]=100000 [objects]=100000 [pause]=100000
 )

@@ -170,6 +170,22 @@ std::string shell_problem(const std::vector<std::string>& words) {
   return fmt::format("there is no completion for the shell \"{}\", only for {}", printable(words.front()), shells);
 }
 
+// For `migrate`: returns an error message unless the program is named from which to change over, or if flags exclude
+// each other.
+std::string migrate_problem(const Settings& settings, const std::vector<std::string>& words) {
+  const std::vector<std::string> known = migrate_sources();
+  if (words.size() != 1 || std::ranges::find(known, words.front()) == known.end())
+    return fmt::format("migrate takes the name of the program from which you change over: {}", joined(known, ", "));
+  const MigrateSettings& migrate = settings.migrate;
+  const std::string flag = migrate.hold_lock ? "--hold-lock" : "--release-lock";
+  if (migrate.hold_lock && migrate.release_lock)
+    return "--hold-lock and --release-lock exclude each other: the one takes kured's lock, the other gives it back";
+  if (!migrate.hold_lock && !migrate.release_lock) return {};
+  if (!migrate.file.empty()) return flag + " changes kured's DaemonSet in the cluster, not a file: remove --filename";
+  if (settings.output != OutputFormat::text) return flag + " prints no document: remove --output";
+  return {};
+}
+
 // Stores `words`, the arguments of `settings.command` that are not flags, in the settings. The flags must have been
 // applied to the settings before. Returns an error message if the words, or the words together with the flags, are
 // invalid. Returns an empty string on success.
@@ -186,6 +202,7 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
                            : fmt::format("audit looks at all nodes and takes no arguments: remove \"{}\"",
                                          printable(words.front()));
     case Command::completion: return shell_problem(words);
+    case Command::migrate: return migrate_problem(settings, words);
     case Command::complete_nodes: return {};
     default: break;
   }
@@ -290,7 +307,7 @@ std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
   for (const Command command :
        {Command::retire, Command::status, Command::explain, Command::pause, Command::resume, Command::request_reboot,
-        Command::release, Command::agent, Command::rehearse, Command::audit})
+        Command::release, Command::agent, Command::rehearse, Command::audit, Command::migrate})
     for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
 }

@@ -27,6 +27,12 @@ bool takes_nodes(Command command) {
   }
 }
 
+// Returns the words that may follow the command, if they are always the same.
+std::vector<std::string> words_after(Command command) {
+  if (command == Command::completion) return completion_shells();
+  return command == Command::migrate ? migrate_sources() : std::vector<std::string>();
+}
+
 std::vector<Flag> flags_of(Command command) {
   std::vector<Flag> flags =
       command == Command::version || command == Command::completion ? std::vector<Flag>() : all_flags(command);
@@ -76,7 +82,8 @@ std::string bash_script() {
   for (const CommandRow& row : command_rows()) {
     std::string words;
     if (takes_nodes(row.command)) words = "nodes=1";
-    if (row.command == Command::completion) words = fmt::format("words='{}'", joined(completion_shells(), " "));
+    if (const auto after = words_after(row.command); !after.empty())
+      words = fmt::format("words='{}'", joined(after, " "));
     cases += fmt::format("    {}) flags='{}' {} ;;\n", row.name, spellings(flags_of(row.command)), words);
   }
   std::vector<Flag> first = connection_flags();
@@ -139,7 +146,8 @@ std::string zsh_script() {
     commands += " " + described(row.name, row.summary);
     std::string words;
     if (takes_nodes(row.command)) words = "nodes=1";
-    if (row.command == Command::completion) words = fmt::format("others=({})", joined(completion_shells(), " "));
+    if (const auto after = words_after(row.command); !after.empty())
+      words = fmt::format("others=({})", joined(after, " "));
     cases += fmt::format("    {}) flags=({}) {} ;;\n", row.name, described_flags(flags_of(row.command)), words);
   }
   return fmt::format(R"SH(#compdef haulout
@@ -200,8 +208,8 @@ std::string fish_script() {
     for (const Flag& flag : flags_of(row.command)) result += fish_flag(flag, seen);
     if (takes_nodes(row.command))
       result += fmt::format("complete -c haulout -n '{}' -a '(haulout __complete 2>/dev/null)'\n", seen);
-    if (row.command == Command::completion)
-      result += fmt::format("complete -c haulout -n '{}' -a '{}'\n", seen, joined(completion_shells(), " "));
+    if (const auto after = words_after(row.command); !after.empty())
+      result += fmt::format("complete -c haulout -n '{}' -a '{}'\n", seen, joined(after, " "));
   }
   for (const Flag& flag : connection_flags()) result += fish_flag(flag, first);
   return result;
@@ -211,6 +219,10 @@ std::string fish_script() {
 
 std::vector<std::string> completion_shells() {
   return {"bash", "zsh", "fish"};
+}
+
+std::vector<std::string> migrate_sources() {
+  return {"kured"};
 }
 
 std::string completion_script(std::string_view shell) {

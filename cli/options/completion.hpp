@@ -11,6 +11,8 @@
 namespace haulout::cli {
 
 std::vector<std::string> completion_shells();
+// Returns the programs from which `migrate` changes over.
+std::vector<std::string> migrate_sources();
 // Returns the completion script for `shell`, which must be one of completion_shells().
 std::string completion_script(std::string_view shell);
 

@@ -23,6 +23,7 @@ constexpr std::int64_t most_parallel = 100;
 using People = PeopleSettings;
 using Rehearse = RehearseSettings;
 using Retire = RetireSettings;
+using Migrate = MigrateSettings;
 using Row = OptionOf<Settings>;
 using Rows = std::vector<Row>;
 
@@ -353,6 +354,34 @@ std::vector<Flag> audit_flags() {
   return flags;
 }
 
+// The options of `migrate`.
+
+std::string check_filename(const std::string& file) {
+  return file.empty() ? "it must be the name of a file, or - for stdin" : "";
+}
+
+std::string check_object_name(const std::string& name) {
+  return agent::check_node_name(name).empty() ? "" : "it must be the name of a DaemonSet";
+}
+
+Rows migrate_rows() {
+  return {
+      {"filename", text<S>({&S::migrate, &Migrate::file}, "file", check_filename),
+       "A file with kured's DaemonSet, as YAML or JSON and among other objects if you like, or with the values of its "
+       "Helm chart; - for stdin. Without it the DaemonSet is read from the cluster.",
+       'f'},
+      {"hold-lock", boolean<S>({&S::migrate, &Migrate::hold_lock}),
+       "Take kured's lock, so that kured begins no further node, and print nothing else. If a node holds the lock, it "
+       "stays as it is."},
+      {"name", text<S>({&S::migrate, &Migrate::name}, "name", check_object_name), "The name of kured's DaemonSet."},
+      output_row("Output format. text: the configuration on stdout, the table of options on stderr. json: both as one "
+                 "document on stdout.",
+                 {{"text", OutputFormat::text}, {"json", OutputFormat::json}}),
+      {"release-lock", boolean<S>({&S::migrate, &Migrate::release_lock}),
+       "Give back the lock that --hold-lock has taken, and print nothing else."},
+  };
+}
+
 // The options of `status`, `explain`, `pause`, `resume`, `request-reboot` and `release`.
 
 Values<S> time_or_duration() {
@@ -506,10 +535,11 @@ Rows connection_rows() {
       {"log-format", choice<S, L>(&S::log_format, {{"text", L::text}, {"json", L::json}}),
        "The format of the log on stderr."},
       {"namespace", connection(&F::ns, "name"),
-       fmt::format("For status, explain, pause and resume: the namespace of Haulout's ConfigMap and Leases, default "
-                   "{}. The agent has an option of its own; the other commands accept this one without effect, because "
-                   "nodes have no namespace.",
-                   S().haulout_namespace()),
+       fmt::format(
+           "For status, explain, pause and resume: the namespace of Haulout's ConfigMap and Leases, default "
+           "{}. For migrate: the namespace of kured's DaemonSet, default {}. The agent has an option of its own; "
+           "the other commands accept this one without effect, because nodes have no namespace.",
+           S().haulout_namespace(), default_kured_namespace),
        'n'},
       {"password", connection(&F::password, "text"), "Password for basic authentication to the API server."},
       {"request-timeout", request_timeout(),
@@ -567,6 +597,7 @@ std::vector<Flag> command_flags(Command command) {
     case Command::retire: return retire_flags();
     case Command::rehearse: return rehearse_flags();
     case Command::audit: return audit_flags();
+    case Command::migrate: return flags_of(migrate_rows());
     case Command::cordon:
     case Command::uncordon: return dry_run_and_selector();
     case Command::agent: return agent_flags();

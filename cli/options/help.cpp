@@ -159,6 +159,37 @@ std::string audit_text(std::string_view program) {
       program);
 }
 
+std::string migrate_text(std::string_view program) {
+  return fmt::format(
+      "Writes the configuration of the agents that does what another program for reboots does, so that a cluster can\n"
+      "change over. kured is the only one that it knows. It reads the options of kured from a file, or from kured's\n"
+      "DaemonSet in the cluster. It prints config.yaml on stdout, with a comment above each line that says from which\n"
+      "option of kured it comes, and on stderr a row for each option of kured that was given: translated, not needed,\n"
+      "no counterpart, decide (a person must decide or check something) or unknown (kured has no such option).\n\n"
+      "The configuration is one that the agent accepts. If kured was kept from reboots by something that a person "
+      "must\n"
+      "decide about, such as a time zone that was not read, it has max-unavailable: 0: no node is updated before.\n\n"
+      "With --hold-lock it takes kured's lock instead, so that kured begins no further node while you change over. It\n"
+      "does not take the lock from a node that holds it, and names that node. --release-lock is the way back.\n\n"
+      "Usage:\n  {0} migrate kured [flags]\n  {0} migrate kured --hold-lock [flags]\n"
+      "  {0} migrate kured --release-lock [flags]\n\n"
+      "Examples:\n"
+      "  # kured of the cluster of the kubeconfig\n"
+      "  {0} migrate kured > config.yaml\n\n"
+      "  # A manifest, or the values of kured's Helm chart\n"
+      "  {0} migrate kured -f kured-ds.yaml > config.yaml\n\n"
+      "  # The values of a release\n"
+      "  helm get values kured -n kube-system --all -o yaml | {0} migrate kured -f - > config.yaml\n\n"
+      "  # Let kured begin no further node\n"
+      "  {0} migrate kured --hold-lock\n\n"
+      "Exit codes:\n"
+      "  0 every option has a counterpart or needs none; with --hold-lock: the lock is held\n"
+      "  1 an option has none or needs a decision (the configuration is printed all the same); a node holds the lock\n"
+      "  2 wrong usage, or a file that cannot be read\n"
+      "  3 kubeconfig, connection or permission, or there is no such DaemonSet\n",
+      program);
+}
+
 std::string cordon_text(std::string_view program, Command command) {
   const bool on = command == Command::cordon;
   return fmt::format(
@@ -321,6 +352,7 @@ std::string head_of(Command command, std::string_view program) {
     case Command::retire: return retire_text(program);
     case Command::rehearse: return rehearse_text(program);
     case Command::audit: return audit_text(program);
+    case Command::migrate: return migrate_text(program);
     case Command::cordon:
     case Command::uncordon: return cordon_text(program, command);
     default: return people_text(command, program);
@@ -345,6 +377,8 @@ const std::vector<CommandRow>& command_rows() {
       {Command::rehearse, "rehearse",
        "Simulate a drain or the update of a fleet: how long it takes, and what blocks it"},
       {Command::audit, "audit", "Tell which nodes cannot be drained, why, and whose pods it is"},
+      {Command::migrate, "migrate",
+       "Write the configuration that does what kured does, and say what becomes of its options"},
       {Command::agent, "agent", "Run the agent, which drains and reboots this machine's node for updates"},
       {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
       {Command::version, "version", "Print the version"},

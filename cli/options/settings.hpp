@@ -32,6 +32,7 @@ enum class Command {
   agent,
   rehearse,
   audit,
+  migrate,
   completion,
   complete_nodes,  // `haulout __complete`: prints names of nodes for shell completion; the help does not show it
   version,
@@ -91,6 +92,18 @@ struct RetireSettings {
   std::vector<std::string> connection_files;  // what the connection needs on this machine (k8s::files_of)
 };
 
+// Where `migrate kured` looks for kured's DaemonSet, unless the flags say otherwise: names of kured's own manifest.
+inline constexpr const char* default_kured_namespace = "kube-system";
+inline constexpr const char* default_kured_name = "kured";
+
+// Settings of `migrate`.
+struct MigrateSettings {
+  std::string file;                       // manifest or values of the chart, "-" is stdin; empty: read the DaemonSet
+  std::string name = default_kured_name;  // of the DaemonSet
+  bool hold_lock = false;                 // take kured's lock, and do nothing else
+  bool release_lock = false;              // give it back
+};
+
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
@@ -105,6 +118,7 @@ struct Settings {
   RehearseSettings rehearse;
   AuditSettings audit;
   RetireSettings retire;
+  MigrateSettings migrate;
   std::int64_t parallel = 1;  // how many nodes `drain` and `retire` drain at the same time
   std::string timeline;       // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;

@@ -288,7 +288,8 @@ bool is_run_for_its_output(const Settings& settings) {
     case Command::status:
     case Command::explain:
     case Command::rehearse:
-    case Command::audit: return true;
+    case Command::audit:
+    case Command::migrate: return true;
     default: return is_for_machines(settings.output);
   }
 }

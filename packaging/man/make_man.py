@@ -35,7 +35,7 @@ RELATED = {
     "drain": ["cordon", "uncordon", "retire", "release", "rehearse"], "cordon": ["uncordon", "drain"],
     "uncordon": ["cordon", "drain"], "retire": ["drain"], "status": ["explain", "agent"], "explain": ["status", "agent"],
     "pause": ["resume", "agent"], "resume": ["pause", "agent"], "request-reboot": ["status", "agent"],
-    "release": ["drain", "agent"], "rehearse": ["drain", "audit", "agent"], "audit": ["rehearse", "drain", "agent"],
+    "release": ["drain", "agent"], "rehearse": ["drain", "audit", "agent"], "audit": ["rehearse", "drain", "agent"], "migrate": ["agent", "rehearse"],
     "agent": ["drain", "status", "explain", "pause", "request-reboot"], "completion": [], "version": [],
 }
 
