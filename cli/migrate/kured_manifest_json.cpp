@@ -212,7 +212,7 @@ KuredCall call_of_values(const Json& values) {
             {"configuration." + printable(key), Outcome::unknown, "kured's chart has no such value"});
   if (const Json& more = member(values, "extraArgs"); more.is_object())
     for (const auto& [key, value] : more.items())
-      call.words.push_back("--" + key + (is_empty(value) ? "" : "=" + text_of(value)));
+      call.words.push_back(is_empty(value) ? fmt::format("--{}", key) : fmt::format("--{}={}", key, text_of(value)));
   call.variables = variables_of(member(values, "extraEnvVars"));
   for (KuredMount& mount : mounts_of(member(values, "volumeMounts"), member(values, "volumes")))
     call.mounts.push_back(std::move(mount));
