@@ -32,6 +32,7 @@ enum class Command {
   agent,
   rehearse,
   audit,
+  fleetlock_serve,
   completion,
   complete_nodes,  // `haulout __complete`: prints names of nodes for shell completion; the help does not show it
   version,
@@ -91,6 +92,13 @@ struct RetireSettings {
   std::vector<std::string> connection_files;  // what the connection needs on this machine (k8s::files_of)
 };
 
+// Settings of `fleetlock-serve`.
+struct FleetLockSettings {
+  std::string listen = "127.0.0.1:8080";  // address and port
+  std::vector<std::string> pools;         // empty: the pool `default`
+  std::int64_t max_unavailable = 1;       // of each pool
+};
+
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
@@ -105,6 +113,7 @@ struct Settings {
   RehearseSettings rehearse;
   AuditSettings audit;
   RetireSettings retire;
+  FleetLockSettings fleetlock;
   std::int64_t parallel = 1;  // how many nodes `drain` and `retire` drain at the same time
   std::string timeline;       // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;
