@@ -37,9 +37,8 @@ FleetLockAnswer about(const FleetLockCall& call, FleetLockAnswer answer) {
 
 std::vector<k8s::Lease> held_in(const GroupView& view, const OwnNode& machine) {
   std::vector<k8s::Lease> own;
-  std::copy_if(view.slots.begin(), view.slots.end(), std::back_inserter(own), [&](const k8s::Lease& lease) {
-    return held_by(lease, machine) && slot_index(view.group, lease.name);
-  });
+  std::copy_if(view.slots.begin(), view.slots.end(), std::back_inserter(own),
+               [&](const k8s::Lease& lease) { return held_by(lease, machine) && slot_index(view.group, lease.name); });
   return own;
 }
 
@@ -118,9 +117,10 @@ Task<FleetLockAnswer> FleetLockService::take(FleetLockCall call, TimePoint deadl
     // A free index above the limit exists only while a node holds several slots. Not to use it makes the names alone
     // limit what servers give, also if one is killed before it looks again.
     if (*choice.take >= view.limit)
-      co_return lock_held(fmt::format("all {} of {} are taken, some of them by the same node: delete the Leases that "
-                                      "it does not need",
-                                      count_of(view.limit, "slot"), group.words()));
+      co_return lock_held(
+          fmt::format("all {} of {} are taken, some of them by the same node: delete the Leases that "
+                      "it does not need",
+                      count_of(view.limit, "slot"), group.words()));
     k8s::Lease lease = slot_lease(options_.ns, group, *choice.take, machine, client_.server_now());
     const std::string name = lease.name;
     auto created = co_await client_.create<k8s::Lease>(std::move(lease), deadline);
@@ -151,8 +151,8 @@ Task<GroupView> FleetLockService::look(SlotGroup group, TimePoint deadline) {
          co_await client_.list<k8s::Lease>(
              {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
   GroupView view{std::move(group), std::move(leases.items)};
-  view.limit = is_control_plane(pool_named({}, view.group.pool)) ? std::min<std::size_t>(1, options_.limit)
-                                                                 : options_.limit;
+  view.limit =
+      is_control_plane(pool_named({}, view.group.pool)) ? std::min<std::size_t>(1, options_.limit) : options_.limit;
   co_return view;
 }
 
