@@ -117,8 +117,9 @@ Result<std::unique_ptr<http::Server>> listen_on(boost::asio::any_io_executor exe
 
 Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
                                                          const std::string& address, PageSources sources) {
-  auto server = listen_on(std::move(executor), clock, address, limits_of_pages(),
-                          [sources = std::move(sources)](http::Exchange& exchange) { return answer(exchange, sources); });
+  auto server =
+      listen_on(std::move(executor), clock, address, limits_of_pages(),
+                [sources = std::move(sources)](http::Exchange& exchange) { return answer(exchange, sources); });
   if (!server) return std::move(server).error().with_context("--metrics-address");
   return server;
 }

@@ -103,7 +103,8 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
 std::vector<std::string> several_turns(const FleetFacts& facts) {
   std::map<std::pair<std::string, bool>, std::vector<std::string>> held;
   for (const k8s::Lease& turn : facts.turns)
-    if (!turn.holder.empty() && !agent::is_outside(turn.holder)) held[{turn.holder, agent::is_zone_slot(turn.name)}].push_back(turn.name);
+    if (!turn.holder.empty() && !agent::is_outside(turn.holder))
+      held[{turn.holder, agent::is_zone_slot(turn.name)}].push_back(turn.name);
   std::vector<std::string> lines;
   for (const auto& [key, turns] : held) {
     if (turns.size() < 2) continue;
