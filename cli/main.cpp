@@ -45,7 +45,8 @@ std::unique_ptr<haulout::cli::Job> make_job(haulout::agent::Process& process, ha
     case Command::retire:
     case Command::cordon:
     case Command::uncordon: return haulout::cli::make_drain_job(process, std::move(tools), settings);
-    case Command::fleetlock_serve: return haulout::cli::make_fleetlock_job(process, std::move(tools), settings);
+    case Command::fleetlock_serve:
+      return std::make_unique<haulout::cli::FleetLockJob>(process, std::move(tools), settings);
     default: return haulout::cli::make_people_job(process, std::move(tools), settings);
   }
 }

@@ -35,73 +35,60 @@ agent::FleetLockServiceOptions service_options(const Settings& settings) {
   return options;
 }
 
-class FleetLockJob final : public Job {
- public:
-  FleetLockJob(agent::Process& process, Tools tools, const Settings& settings)
-      : process_(process),
-        tools_(std::move(tools)),
-        options_(service_options(settings)),
-        listen_(settings.fleetlock.listen),
-        service_(tools_.client, options_),
-        log_({settings.log_format, settings.verbosity,
-              agent::is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO)},
-             process.clock, [this](const std::string& line) { tools_.console.warn(line); }) {}
-
-  awaitable<void> run() override {
-    auto server = agent::listen_on(process_.executor, process_.clock, listen_, limits(),
-                                   [this](http::Exchange& exchange) { return serve(exchange); });
-    if (!server) {
-      exit_code_ = report_failure(tools_, std::move(server).error().with_context("--listen"));
-      co_return;
-    }
-    log_.write(agent::Severity::notice, "Serving FleetLock",
-               {{"address", listen_},
-                {"port", std::to_string((*server)->port())},
-                {"namespace", options_.ns},
-                {"pools", joined(options_.pools, ", ")},
-                {"max-unavailable", std::to_string(options_.limit)}});
-    co_await (*server)->run();
-  }
-
-  int finish(std::optional<int> signal) override { return signal ? agent::exit_code_of_signal(*signal) : exit_code_; }
-
- private:
-  awaitable<void> serve(http::Exchange& exchange) {
-    const http::Request& request = exchange.request();
-    // A client that disconnects before the reply asks again, so its error is ignored.
-    if (request.method == "GET" && request.target == "/healthz") {
-      http::Response healthy{200, {}, "ok\n"};
-      healthy.headers.set("Content-Type", "text/plain; charset=utf-8");
-      static_cast<void>(co_await exchange.reply(std::move(healthy)));
-      co_return;
-    }
-    const agent::FleetLockAnswer answer = co_await service_.answer(request);
-    note(answer);
-    static_cast<void>(co_await exchange.reply(agent::response_of(answer)));
-  }
-
-  void note(const agent::FleetLockAnswer& answer) {
-    using agent::Severity;
-    const Severity severity = answer.status >= 500 ? Severity::warning
-                              : answer.changed     ? Severity::notice
-                                                   : Severity::info;
-    log_.write(severity, fmt::format("FleetLock: {}", answer.value),
-               {{"kind", answer.kind}, {"machine", answer.id}, {"pool", answer.pool}});
-  }
-
-  agent::Process& process_;
-  Tools tools_;
-  agent::FleetLockServiceOptions options_;
-  std::string listen_;
-  agent::FleetLockService service_;
-  agent::Log log_;
-  int exit_code_ = agent::exit_done;
-};
-
 }  // namespace
 
-std::unique_ptr<Job> make_fleetlock_job(agent::Process& process, Tools tools, const Settings& settings) {
-  return std::make_unique<FleetLockJob>(process, std::move(tools), settings);
+FleetLockJob::FleetLockJob(agent::Process& process, Tools tools, const Settings& settings)
+    : process_(process),
+      tools_(std::move(tools)),
+      options_(service_options(settings)),
+      listen_(settings.fleetlock.listen),
+      service_(tools_.client, options_),
+      log_({settings.log_format, settings.verbosity,
+            agent::is_journal(process.environment.get("JOURNAL_STREAM"), STDERR_FILENO)},
+           process.clock, [this](const std::string& line) { tools_.console.warn(line); }) {}
+
+awaitable<void> FleetLockJob::run() {
+  auto server = agent::listen_on(process_.executor, process_.clock, listen_, limits(),
+                                 [this](http::Exchange& exchange) { return serve(exchange); });
+  if (!server) {
+    exit_code_ = report_failure(tools_, std::move(server).error().with_context("--listen"));
+    co_return;
+  }
+  server_ = *std::move(server);
+  log_.write(agent::Severity::notice, "Serving FleetLock",
+             {{"address", listen_},
+              {"port", std::to_string(server_->port())},
+              {"namespace", options_.ns},
+              {"pools", joined(options_.pools, ", ")},
+              {"max-unavailable", std::to_string(options_.limit)}});
+  co_await server_->run();
+}
+
+int FleetLockJob::finish(std::optional<int> signal) {
+  return signal ? agent::exit_code_of_signal(*signal) : exit_code_;
+}
+
+awaitable<void> FleetLockJob::serve(http::Exchange& exchange) {
+  const http::Request& request = exchange.request();
+  // A client that disconnects before the reply asks again, so its error is ignored.
+  if (request.method == "GET" && request.target == "/healthz") {
+    http::Response healthy{200, {}, "ok\n"};
+    healthy.headers.set("Content-Type", "text/plain; charset=utf-8");
+    static_cast<void>(co_await exchange.reply(std::move(healthy)));
+    co_return;
+  }
+  const agent::FleetLockAnswer answer = co_await service_.answer(request);
+  note(answer);
+  static_cast<void>(co_await exchange.reply(agent::response_of(answer)));
+}
+
+void FleetLockJob::note(const agent::FleetLockAnswer& answer) {
+  using agent::Severity;
+  const Severity severity = answer.status >= 500 ? Severity::warning
+                            : answer.changed     ? Severity::notice
+                                                 : Severity::info;
+  log_.write(severity, fmt::format("FleetLock: {}", answer.value),
+             {{"kind", answer.kind}, {"machine", answer.id}, {"pool", answer.pool}});
 }
 
 }  // namespace haulout::cli

@@ -434,13 +434,11 @@ Rows fleetlock_rows() {
   const Field<S, std::vector<std::string>> pools = {&S::fleetlock, &Lock::pools};
   return {
       {"listen", text<S>(listen, "address:port", agent::check_listen_address),
-       "Where to serve the protocol, and /healthz. Machines need a way to this address; without TLS, whoever has one "
-       "can "
-       "take and give back slots."},
+       "Where to serve the protocol, and /healthz. The machines must reach this address. Whoever else reaches it can "
+       "take and give back slots, too."},
       {"max-unavailable", number<S>({&S::fleetlock, &Lock::max_unavailable}, "number", 1, most_slots),
-       "How many slots of a pool may be held when a machine gets one: by nodes and machines together. Give the agents "
-       "of "
-       "the pool the same number. Of the pool control-plane, it is at most 1."},
+       "How many slots of a pool may be held when a machine gets one, by nodes and machines together. Give the agents "
+       "of the pool the same number. Of the pool control-plane, it is at most 1."},
       {"pool", texts<S>(pools, "name", check_pool),
        fmt::format("A pool in which machines may take slots: the group of their requests. May be repeated. Without it: "
                    "{}.",
@@ -533,8 +531,8 @@ Rows connection_rows() {
       {"namespace", connection(&F::ns, "name"),
        fmt::format(
            "For status, explain, pause, resume and fleetlock-serve: the namespace of Haulout's ConfigMap and Leases, "
-           "default {}. The agent has an option of its own; the other commands accept this one without effect, because "
-           "nodes have no namespace.",
+           "default {}. The agent has an option of its own; the other commands accept this one without effect, "
+           "because nodes have no namespace.",
            S().haulout_namespace()),
        'n'},
       {"password", connection(&F::password, "text"), "Password for basic authentication to the API server."},

@@ -161,16 +161,12 @@ std::string audit_text(std::string_view program) {
 
 std::string fleetlock_text(std::string_view program) {
   return fmt::format(
-      "Gives machines outside of the cluster slots of a pool, by the FleetLock protocol, which Zincati and the agents "
-      "of\n"
-      "Haulout speak. A slot is a Lease of the pool, as the agents use it, so that these machines and the nodes of "
-      "the\n"
-      "pool share one limit. The agents count such a slot as a node that is unavailable.\n\n"
-      "All that the server knows is in the API server: several may run, and one may be killed at any time. It needs "
-      "the\n"
-      "right to get, list, create and delete Leases in its namespace. It has no TLS and knows no passwords: put a "
-      "proxy\n"
-      "in front of it, or let only the machines reach it. It runs until SIGTERM.\n\n"
+      "Gives machines outside of the cluster slots of a pool, by the FleetLock protocol, which Zincati and the agents\n"
+      "of Haulout speak. A slot is a Lease of the pool, as the agents use it, so that these machines and the nodes of\n"
+      "the pool share one limit. The agents count such a slot as a node that is unavailable.\n\n"
+      "All that the server knows is in the API server: several may run, and one may be killed at any time. It needs\n"
+      "the right to get, list, create and delete Leases in its namespace. It has no TLS and knows no passwords: put a\n"
+      "proxy in front of it, or let only the machines reach it. It runs until SIGTERM.\n\n"
       "Usage:\n  {0} fleetlock-serve [flags]\n\n"
       "Examples:\n"
       "  # In a pod: slots of the pool default, on all addresses\n"
