@@ -174,7 +174,7 @@ std::string fleetlock_text(std::string_view program) {
       "  # Two pools, of each of which two nodes or machines may be unavailable\n"
       "  {0} fleetlock-serve --listen :8080 --pool web --pool edge --max-unavailable 2\n\n"
       "Exit codes:\n"
-      "  1 the address cannot be used   2 wrong usage   3 kubeconfig\n"
+      "  2 wrong usage   3 kubeconfig, or an address that cannot be used\n"
       "  129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM\n",
       program);
 }

