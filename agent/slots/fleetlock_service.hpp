@@ -1,5 +1,5 @@
-// The server's side of the FleetLock protocol: gives machines outside of the cluster slots of a pool, as the Leases that
-// the agents use. So these machines and the nodes of the pool share one limit.
+// The server's side of the FleetLock protocol: gives machines outside of the cluster slots of a pool, as the Leases
+// that the agents use. So these machines and the nodes of the pool share one limit.
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
@@ -48,8 +48,8 @@ http::Response response_of(const FleetLockAnswer& answer);
 
 // Reads a request: POST /v1/pre-reboot or POST /v1/steady-state, with the header that the protocol demands. Returns the
 // refusal if it is not valid. A slot can be taken in one of `pools` only, because each pool has slots of its own: a
-// client that could name any pool could fill the namespace with Leases. A slot can be given back in any pool, so that no
-// machine keeps the slot of a pool that is not served any more.
+// client that could name any pool could fill the namespace with Leases. A slot can be given back in any pool, so that
+// no machine keeps the slot of a pool that is not served any more.
 std::variant<FleetLockCall, FleetLockAnswer> read_fleetlock_call(const http::Request& request,
                                                                  const std::vector<std::string>& pools);
 

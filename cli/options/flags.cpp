@@ -9,6 +9,7 @@
 #include "agent/config/option_table.hpp"
 #include "agent/config/value_checks.hpp"
 #include "agent/node/pool.hpp"
+#include "agent/report/status_pages.hpp"
 #include "base/option.hpp"
 #include "drain/option_table.hpp"
 #include "k8s/codec.hpp"
@@ -428,12 +429,17 @@ Rows people_rows(Command command) {
 
 // The options of `fleetlock-serve`.
 
+std::string check_listen(const std::string& address) {
+  const auto parsed = agent::parse_listen_address(address);
+  return parsed ? std::string() : parsed.error().message();
+}
+
 Rows fleetlock_rows() {
   using Lock = FleetLockSettings;
   const Field<S, std::string> listen = {&S::fleetlock, &Lock::listen};
   const Field<S, std::vector<std::string>> pools = {&S::fleetlock, &Lock::pools};
   return {
-      {"listen", text<S>(listen, "address:port", agent::check_listen_address),
+      {"listen", text<S>(listen, "address:port", check_listen),
        "Where to serve the protocol, and /healthz. The machines must reach this address. Whoever else reaches it can "
        "take and give back slots, too."},
       {"max-unavailable", number<S>({&S::fleetlock, &Lock::max_unavailable}, "number", 1, most_slots),
