@@ -68,6 +68,8 @@ func expectMachinesServed(t *testing.T, in *Installed) {
 		t.Errorf("the Lease is still there")
 	}
 
+	// Agents that look whether the holder of a slot is degraded ask for its Node. There is none.
+	in.tryAll(t, []attempt{{"no Node", in.Own, get("/api/v1/nodes/outside%20machine%20m1"), http.StatusNotFound}})
 	in.tryAll(t, []attempt{{"take a slot of a node", in.Own, post(leasesPath, in.Own.slot("haulout-default-7")), 201}})
 	in.tryAll(t, machineAttacks(by, in.Own))
 	in.tryAll(t, []attempt{{"give it back", in.Own, remove(leasesPath+"/haulout-default-7", ""), 200}})

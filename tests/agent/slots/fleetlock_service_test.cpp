@@ -122,6 +122,26 @@ class DyingTransport final : public http::Transport {
   Fate end_;
 };
 
+// Passes requests on. Once, when the first POST is carried out, others act before the answer arrives.
+class CrowdedTransport final : public http::Transport {
+ public:
+  // Borrows `inner`.
+  CrowdedTransport(http::Transport& inner, std::function<void()> others) : inner_(inner), others_(std::move(others)) {}
+  Task<http::Response> round_trip(http::Request request, TimePoint deadline) override {
+    const bool creates = request.method == "POST";
+    auto response = co_await inner_.round_trip(std::move(request), deadline);
+    if (creates && others_) std::exchange(others_, {})();
+    co_return response;
+  }
+  Task<std::unique_ptr<http::BodyStream>> open(http::Request, TimePoint) override {
+    co_return Error(Errc::protocol, "no streams here");
+  }
+
+ private:
+  http::Transport& inner_;
+  std::function<void()> others_;
+};
+
 // Lets a FleetLock client talk to the server.
 class InProcess final : public http::Transport {
  public:
@@ -365,6 +385,19 @@ TEST_F(FleetLockServiceTest, NoSlotAboveTheLimitIsTaken) {
     const auto answer = co_await two.answer(pre_reboot("m1"));
     EXPECT_EQ(answer.status, 423);
     EXPECT_THAT(answer.value, HasSubstr("by the same node"));
+  });
+}
+
+// Agents with a higher limit take a slot at the same moment. The server sees it when it looks again.
+TEST_F(FleetLockServiceTest, P6_ASlotThatIsOneTooManyIsGivenBack) {
+  CrowdedTransport wire(cluster.api(), [this] { hold("haulout-default-1", "b1"); });
+  k8s::Client crowded(wire, clock, {});
+  FleetLockService server(crowded, served(1));
+  live([&]() -> asio::awaitable<void> {
+    const auto answer = co_await server.answer(pre_reboot("m1"));
+    EXPECT_EQ(answer.status, 423);
+    EXPECT_THAT(answer.value, HasSubstr("b1"));
+    EXPECT_THAT(leases(), ElementsAre("haulout-default-1"));
   });
 }
 
