@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "cli/agent/agent_program.hpp"
+#include "cli/agent/fleetlock_job.hpp"
 #include "cli/audit/audit_program.hpp"
 #include "cli/drain/jobs.hpp"
 #include "cli/migrate/migrate_program.hpp"
@@ -45,6 +46,8 @@ std::unique_ptr<haulout::cli::Job> make_job(haulout::agent::Process& process, ha
     case Command::retire:
     case Command::cordon:
     case Command::uncordon: return haulout::cli::make_drain_job(process, std::move(tools), settings);
+    case Command::fleetlock_serve:
+      return std::make_unique<haulout::cli::FleetLockJob>(process, std::move(tools), settings);
     default: return haulout::cli::make_people_job(process, std::move(tools), settings);
   }
 }

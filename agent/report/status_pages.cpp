@@ -48,19 +48,15 @@ boost::asio::awaitable<void> answer(http::Exchange& exchange, const PageSources&
   static_cast<void>(co_await exchange.reply(status_page(exchange.request(), sources)));
 }
 
-Result<std::unique_ptr<http::Server>> listen(boost::asio::any_io_executor executor, Clock& clock,
-                                             const ListenAddress& address, const PageSources& sources) {
+http::ServerOptions limits_of_pages() {
   http::ServerOptions options;
-  options.address = address.host;
-  options.port = address.port;
   options.head_limit = head_limit;
   options.body_limit = body_limit;
   options.idle_timeout = idle_timeout;
   options.request_timeout = request_timeout;
   options.send_timeout = send_timeout;
   options.max_connections = connections;
-  return http::Server::listen(std::move(executor), clock, std::move(options),
-                              [sources](http::Exchange& exchange) { return answer(exchange, sources); });
+  return options;
 }
 
 }  // namespace
@@ -103,19 +99,27 @@ Result<ListenAddress> parse_listen_address(const std::string& text) {
   return address;
 }
 
-Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
-                                                         const std::string& address, PageSources sources) {
+Result<std::unique_ptr<http::Server>> listen_on(boost::asio::any_io_executor executor, Clock& clock,
+                                                const std::string& address, http::ServerOptions options,
+                                                const http::Server::Handler& handler) {
   auto parsed = parse_listen_address(address);
   if (!parsed) return std::move(parsed).error();
   const bool everywhere = parsed->host.empty();
   // On Linux the address "::" accepts IPv4 connections, too.
-  if (everywhere) parsed->host = "::";
-  auto server = listen(executor, clock, *parsed, sources);
-  if (!server && everywhere) {
-    parsed->host = "0.0.0.0";
-    auto without_ipv6 = listen(std::move(executor), clock, *parsed, sources);
-    if (without_ipv6) return without_ipv6;
-  }
+  options.address = everywhere ? "::" : parsed->host;
+  options.port = parsed->port;
+  auto server = http::Server::listen(executor, clock, options, handler);
+  if (server || !everywhere) return server;
+  options.address = "0.0.0.0";
+  auto without_ipv6 = http::Server::listen(std::move(executor), clock, std::move(options), handler);
+  return without_ipv6 ? std::move(without_ipv6) : std::move(server);
+}
+
+Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
+                                                         const std::string& address, PageSources sources) {
+  auto server =
+      listen_on(std::move(executor), clock, address, limits_of_pages(),
+                [sources = std::move(sources)](http::Exchange& exchange) { return answer(exchange, sources); });
   if (!server) return std::move(server).error().with_context("--metrics-address");
   return server;
 }

@@ -33,8 +33,15 @@ struct ListenAddress {
 // Parses "127.0.0.1:9475", "[::1]:9475" or ":9475". Fails with Errc::invalid for anything else, also for host names.
 Result<ListenAddress> parse_listen_address(const std::string& text);
 
-// Binds the address; the caller owns the server and runs it with run(). Fails as parse_listen_address() does, and with
+// Binds the address, in the form of parse_listen_address(); the caller owns the server and runs it with run(). Takes
+// address and port from `address`, all else from `options`. Fails as parse_listen_address() does, and with
 // Errc::unavailable, with the address and the cause, if the address cannot be bound.
+Result<std::unique_ptr<http::Server>> listen_on(boost::asio::any_io_executor executor, Clock& clock,
+                                                const std::string& address, http::ServerOptions options,
+                                                const http::Server::Handler& handler);
+
+// Serves the pages on the address; the caller owns the server and runs it with run(). Fails as
+// listen_on() does.
 Result<std::unique_ptr<http::Server>> serve_status_pages(boost::asio::any_io_executor executor, Clock& clock,
                                                          const std::string& address, PageSources sources);
 

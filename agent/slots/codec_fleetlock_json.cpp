@@ -1,3 +1,4 @@
+#include "agent/slots/fleetlock_service.hpp"
 #include "agent/slots/fleetlock_slots.hpp"
 
 #include <fmt/format.h>
@@ -23,6 +24,26 @@ std::string text_at(const Json& json, const char* key) {
 
 std::string encode_fleetlock_request(std::string_view id, std::string_view group) {
   const Json body = {{"client_params", {{"id", id}, {"group", group}}}};
+  return body.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Result<FleetLockParams> decode_fleetlock_request(std::string_view body) {
+  const Json json = Json::parse(body, nullptr, false);
+  const auto params = json.is_object() ? json.find("client_params") : json.end();
+  if (params == json.end() || !params->is_object())
+    return Error(Errc::decode, R"(the body must be JSON like {"client_params":{"id":"…","group":"…"}})");
+  FleetLockParams result;
+  for (const auto& [key, text] : {std::pair("id", &result.id), std::pair("group", &result.group)}) {
+    const auto found = params->find(key);
+    if (found == params->end() || !found->is_string())
+      return Error(Errc::decode, fmt::format("client_params of the body has no text as its {}", key));
+    *text = found->get<std::string>();
+  }
+  return result;
+}
+
+std::string encode_fleetlock_answer(std::string_view kind, std::string_view value) {
+  const Json body = {{"kind", kind}, {"value", value}};
   return body.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

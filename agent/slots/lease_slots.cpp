@@ -98,9 +98,12 @@ std::vector<k8s::Lease> items_of(const k8s::Reflector<k8s::Lease>& view) {
   return items;
 }
 
+// Returns the names of the nodes that hold a slot of the group, without machines outside of the cluster.
 std::set<std::string> names_of(const GroupView& view) {
   const std::vector<std::string> holders = holders_of(view);
-  return {holders.begin(), holders.end()};
+  std::set<std::string> names(holders.begin(), holders.end());
+  std::erase_if(names, is_outside);
+  return names;
 }
 
 // Returns true if the present wave may be over soon, and no Lease will show that.
@@ -219,7 +222,7 @@ Task<GroupView> with_degraded_holders(k8s::Client& client, GroupView view, TimeP
   const std::vector<std::string> holders = holders_of(view);
   if (holders.size() > most_followed) co_return view;
   for (const std::string& holder : holders) {
-    if (holder.empty()) continue;
+    if (holder.empty() || is_outside(holder)) continue;
     const auto node = co_await client.get_node(holder, deadline);
     if (!node && !k8s::is_gone(node.error())) co_return node.error();
     if (node) note_if_degraded(view, *node, state_of(k8s::value_at(node->labels, state_label).value_or("")));

@@ -69,6 +69,7 @@ constexpr std::string_view lease_prefix = "haulout-";
 // Longest DNS subdomain, minus prefix and longest index.
 constexpr std::size_t longest_group = 253 - lease_prefix.size() - 1 - std::numeric_limits<std::size_t>::digits10;
 constexpr std::string_view escaped_prefix = "x--";
+constexpr std::string_view outside_prefix = "outside machine ";
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -144,6 +145,14 @@ bool is_zone_slot(std::string_view lease_name) {
   return lease_name.starts_with(lease_prefix) && lease_name.find('.') != std::string_view::npos;
 }
 
+OwnNode outside_machine(const std::string& id) {
+  return {std::string(outside_prefix) + id, "fleetlock"};
+}
+
+bool is_outside(std::string_view holder) {
+  return holder.starts_with(outside_prefix);
+}
+
 k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
                       WallTime now) {
   k8s::Lease lease;
@@ -153,7 +162,7 @@ k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t i
   if (!group.zone.empty()) lease.labels.emplace(zone_label, group.zone);
   lease.holder = node.holder();
   lease.acquire_time = now;
-  lease.owner = k8s::OwnerReference{"v1", "Node", node.name, node.uid};
+  if (!is_outside(node.name)) lease.owner = k8s::OwnerReference{"v1", "Node", node.name, node.uid};
   return lease;
 }
 
@@ -208,7 +217,7 @@ std::vector<EarlierNode> earlier_without_slot(const GroupView& view) {
 Wave present_wave(const GroupView& view, const std::string& node) {
   std::vector<SlotHolder> holders;
   for (const k8s::Lease* slot : one_of_each_holder(of_group(view)))
-    holders.push_back({name_of_holder(*slot), words_of(*slot)});
+    if (!is_outside(slot->holder)) holders.push_back({name_of_holder(*slot), words_of(*slot)});
   return wave_of(*view.roll_out, holders, view.degraded, node);
 }
 

@@ -56,7 +56,14 @@ std::optional<std::size_t> slot_index(const SlotGroup& group, std::string_view l
 // Returns true if the name is that of a slot of a zone, in any pool.
 bool is_zone_slot(std::string_view lease_name);
 
-// Builds the Lease that a node creates to take a slot.
+// Returns a machine that is no Node of this cluster, and that gets its slots from fleetlock_service.hpp. Its name has
+// spaces, which no Node's name has, so that it is never taken for a Node. Its Lease has no owner, so the garbage
+// collector does not delete it.
+OwnNode outside_machine(const std::string& id);
+// Returns true for such a machine. `holder` is the holder of a Lease or its name.
+bool is_outside(std::string_view holder);
+
+// Builds the Lease that a node, or a machine outside of the cluster, creates to take a slot.
 k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
                       WallTime now);
 // Returns true if the Lease lacks the pool label, so that no list of slots contains it. Does not check its name; see
@@ -111,7 +118,8 @@ struct SlotChoice {
 // slots counts once; its additional slots do not reduce the number of slots for other nodes. With a roll-out, the
 // present wave limits the number of slots, too. If a slot is free, but another node goes before this one, chooses none.
 SlotChoice choose_slot(const GroupView& view, const OwnNode& node);
-// Returns the present wave as `node` sees it. Requires that the view has a roll-out.
+// Returns the present wave as `node` sees it. A machine outside of the cluster has no place in a wave. Requires that
+// the view has a roll-out.
 Wave present_wave(const GroupView& view, const std::string& node);
 // Returns why the present wave of the roll-out does not permit `node` to have a slot; nothing if it does, or if the
 // view has no roll-out. Does not depend on whether the node has a slot.

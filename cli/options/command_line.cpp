@@ -201,6 +201,10 @@ std::string take_words(Settings& settings, const std::vector<std::string>& words
       return words.empty() ? std::string()
                            : fmt::format("audit looks at all nodes and takes no arguments: remove \"{}\"",
                                          printable(words.front()));
+    case Command::fleetlock_serve:
+      return words.empty() ? std::string()
+                           : fmt::format("fleetlock-serve takes no arguments: remove \"{}\" (--pool names the pools)",
+                                         printable(words.front()));
     case Command::completion: return shell_problem(words);
     case Command::migrate: return migrate_problem(settings, words);
     case Command::complete_nodes: return {};
@@ -307,7 +311,8 @@ std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
   for (const Command command :
        {Command::retire, Command::status, Command::explain, Command::pause, Command::resume, Command::request_reboot,
-        Command::release, Command::agent, Command::rehearse, Command::audit, Command::migrate})
+        Command::release, Command::agent, Command::rehearse, Command::audit, Command::migrate,
+        Command::fleetlock_serve})
     for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
 }

@@ -8,6 +8,8 @@
 
 #include "agent/config/option_table.hpp"
 #include "agent/config/value_checks.hpp"
+#include "agent/node/pool.hpp"
+#include "agent/report/status_pages.hpp"
 #include "base/option.hpp"
 #include "drain/option_table.hpp"
 #include "k8s/codec.hpp"
@@ -20,6 +22,8 @@ namespace {
 using S = Settings;
 // How many drains one command runs at the same time at most. Each has its own watches.
 constexpr std::int64_t most_parallel = 100;
+// The policy of the slots allows as many names for a pool.
+constexpr std::int64_t most_slots = 9'999;
 using People = PeopleSettings;
 using Rehearse = RehearseSettings;
 using Retire = RetireSettings;
@@ -452,6 +456,31 @@ Rows people_rows(Command command) {
   }
 }
 
+// The options of `fleetlock-serve`.
+
+std::string check_listen(const std::string& address) {
+  const auto parsed = agent::parse_listen_address(address);
+  return parsed ? std::string() : parsed.error().message();
+}
+
+Rows fleetlock_rows() {
+  using Lock = FleetLockSettings;
+  const Field<S, std::string> listen = {&S::fleetlock, &Lock::listen};
+  const Field<S, std::vector<std::string>> pools = {&S::fleetlock, &Lock::pools};
+  return {
+      {"listen", text<S>(listen, "address:port", check_listen),
+       "Where to serve the protocol, and /healthz. The machines must reach this address. Whoever else reaches it can "
+       "take and give back slots, too."},
+      {"max-unavailable", number<S>({&S::fleetlock, &Lock::max_unavailable}, "number", 1, most_slots),
+       "How many slots of a pool may be held when a machine gets one, by nodes and machines together. Give the agents "
+       "of the pool the same number. Of the pool control-plane, it is at most 1."},
+      {"pool", texts<S>(pools, "name", check_pool),
+       fmt::format("A pool in which machines may take slots: the group of their requests. May be repeated. Without it: "
+                   "{}.",
+                   agent::default_pool)},
+  };
+}
+
 // The options of `agent`.
 
 // Returns the flag of a row of the agent's table. Borrows the row, which lives as long as the program.
@@ -536,8 +565,8 @@ Rows connection_rows() {
        "The format of the log on stderr."},
       {"namespace", connection(&F::ns, "name"),
        fmt::format(
-           "For status, explain, pause and resume: the namespace of Haulout's ConfigMap and Leases, default "
-           "{}. For migrate: the namespace of kured's DaemonSet, default {}. The agent has an option of its own; "
+           "For status, explain, pause, resume and fleetlock-serve: the namespace of Haulout's ConfigMap and Leases, "
+           "default {}. For migrate: the namespace of kured's DaemonSet, default {}. The agent has an option of its own; "
            "the other commands accept this one without effect, because nodes have no namespace.",
            S().haulout_namespace(), default_kured_namespace),
        'n'},
@@ -607,6 +636,7 @@ std::vector<Flag> command_flags(Command command) {
     case Command::resume:
     case Command::request_reboot:
     case Command::release: return flags_of(people_rows(command));
+    case Command::fleetlock_serve: return flags_of(fleetlock_rows());
     case Command::completion:
     case Command::complete_nodes:
     case Command::version: return {};

@@ -190,6 +190,26 @@ std::string migrate_text(std::string_view program) {
       program);
 }
 
+std::string fleetlock_text(std::string_view program) {
+  return fmt::format(
+      "Gives machines outside of the cluster slots of a pool, by the FleetLock protocol, which Zincati and the agents\n"
+      "of Haulout speak. A slot is a Lease of the pool, as the agents use it, so that these machines and the nodes of\n"
+      "the pool share one limit. The agents count such a slot as a node that is unavailable.\n\n"
+      "All that the server knows is in the API server: several may run, and one may be killed at any time. It needs\n"
+      "the right to get, list, create and delete Leases in its namespace. It has no TLS and knows no passwords: put a\n"
+      "proxy in front of it, or let only the machines reach it. It runs until SIGTERM.\n\n"
+      "Usage:\n  {0} fleetlock-serve [flags]\n\n"
+      "Examples:\n"
+      "  # In a pod: slots of the pool default, on all addresses\n"
+      "  {0} fleetlock-serve --listen :8080\n\n"
+      "  # Two pools, of each of which two nodes or machines may be unavailable\n"
+      "  {0} fleetlock-serve --listen :8080 --pool web --pool edge --max-unavailable 2\n\n"
+      "Exit codes:\n"
+      "  2 wrong usage   3 kubeconfig, or an address that cannot be used\n"
+      "  129, 130, 143 ended by SIGHUP, SIGINT, SIGTERM\n",
+      program);
+}
+
 std::string cordon_text(std::string_view program, Command command) {
   const bool on = command == Command::cordon;
   return fmt::format(
@@ -353,6 +373,7 @@ std::string head_of(Command command, std::string_view program) {
     case Command::rehearse: return rehearse_text(program);
     case Command::audit: return audit_text(program);
     case Command::migrate: return migrate_text(program);
+    case Command::fleetlock_serve: return fleetlock_text(program);
     case Command::cordon:
     case Command::uncordon: return cordon_text(program, command);
     default: return people_text(command, program);
@@ -380,6 +401,7 @@ const std::vector<CommandRow>& command_rows() {
       {Command::migrate, "migrate",
        "Write the configuration that does what kured does, and say what becomes of its options"},
       {Command::agent, "agent", "Run the agent, which drains and reboots this machine's node for updates"},
+      {Command::fleetlock_serve, "fleetlock-serve", "Give machines outside of the cluster slots of a pool (FleetLock)"},
       {Command::completion, "completion", "Print a completion script for bash, zsh or fish"},
       {Command::version, "version", "Print the version"},
   };

@@ -33,6 +33,7 @@ enum class Command {
   rehearse,
   audit,
   migrate,
+  fleetlock_serve,
   completion,
   complete_nodes,  // `haulout __complete`: prints names of nodes for shell completion; the help does not show it
   version,
@@ -104,6 +105,13 @@ struct MigrateSettings {
   bool release_lock = false;              // give it back
 };
 
+// Settings of `fleetlock-serve`.
+struct FleetLockSettings {
+  std::string listen = "127.0.0.1:8080";  // address and port
+  std::vector<std::string> pools;         // empty: the pool `default`
+  std::int64_t max_unavailable = 1;       // of each pool
+};
+
 struct Settings {
   Command command = Command::drain;
   k8s::ConnectionFlags connection;
@@ -119,6 +127,7 @@ struct Settings {
   AuditSettings audit;
   RetireSettings retire;
   MigrateSettings migrate;
+  FleetLockSettings fleetlock;
   std::int64_t parallel = 1;  // how many nodes `drain` and `retire` drain at the same time
   std::string timeline;       // file to which the chart of a drain is written; empty: no chart
   OutputFormat output = OutputFormat::text;

@@ -84,6 +84,11 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
                                    [&](const NodeView& node) { return agent::held_by(turn, {node.name, node.uid}); });
     if (!known && turn.holder.empty())
       lines.push_back(fmt::format("slot {0} has no holder, but counts as taken: delete Lease {0}", turn.name));
+    else if (agent::is_outside(turn.holder))
+      lines.push_back(
+          fmt::format("slot {0} is held by {1}, which is no node of this cluster; if this machine is gone for good, "
+                      "delete Lease {0}",
+                      turn.name, printable(agent::name_of_holder(turn))));
     else if (!known)
       lines.push_back(
           fmt::format("slot {0} is held by {1}, but no node with this name and UID exists; if Lease {0} still exists "
@@ -98,7 +103,8 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
 std::vector<std::string> several_turns(const FleetFacts& facts) {
   std::map<std::pair<std::string, bool>, std::vector<std::string>> held;
   for (const k8s::Lease& turn : facts.turns)
-    if (!turn.holder.empty()) held[{turn.holder, agent::is_zone_slot(turn.name)}].push_back(turn.name);
+    if (!turn.holder.empty() && !agent::is_outside(turn.holder))
+      held[{turn.holder, agent::is_zone_slot(turn.name)}].push_back(turn.name);
   std::vector<std::string> lines;
   for (const auto& [key, turns] : held) {
     if (turns.size() < 2) continue;

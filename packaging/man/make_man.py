@@ -36,7 +36,7 @@ RELATED = {
     "uncordon": ["cordon", "drain"], "retire": ["drain"], "status": ["explain", "agent"], "explain": ["status", "agent"],
     "pause": ["resume", "agent"], "resume": ["pause", "agent"], "request-reboot": ["status", "agent"],
     "release": ["drain", "agent"], "rehearse": ["drain", "audit", "agent"], "audit": ["rehearse", "drain", "agent"], "migrate": ["agent", "rehearse"],
-    "agent": ["drain", "status", "explain", "pause", "request-reboot"], "completion": [], "version": [],
+    "agent": ["drain", "status", "explain", "pause", "request-reboot"], "fleetlock-serve": ["agent", "status"], "completion": [], "version": [],
 }
 
 

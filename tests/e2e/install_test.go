@@ -16,6 +16,7 @@ func TestInstall(t *testing.T) {
 	in := install(t)
 	t.Run("policies type-check", func(t *testing.T) { expectTypeChecked(t, in) })
 	t.Run("components", func(t *testing.T) { expectComponents(t, in) })
+	t.Run("P11 FleetLock server", func(t *testing.T) { expectMachinesServed(t, in) })
 	t.Run("DaemonSet", func(t *testing.T) {
 		daemonSet, err := in.Client.AppsV1().DaemonSets(agentName).Get(t.Context(), agentName, getOptions)
 		must(t, err)

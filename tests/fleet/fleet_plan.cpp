@@ -413,6 +413,19 @@ void add_order(FleetPlan& plan) {
   }
 }
 
+// Generation 13: a machine outside of the cluster. Its server has the limit that the agents have at the start.
+void add_outsider(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 67);
+  if (!rng.chance(60)) return;
+  PlannedOutsider outsider;
+  outsider.pool = plan.machines[rng.between(std::uint64_t{0}, plan.machines.size() - 1)].pool;
+  outsider.after = rng.between(1s, 20min);
+  outsider.holds = rng.between(1min, 15min);
+  if (plan.limit_percent == 0) outsider.limit = std::max<std::size_t>(1, plan.limit);
+  outsider.servers_die = rng.chance(50);
+  plan.outsider = outsider;
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -471,6 +484,7 @@ std::string FleetPlan::setting() const {
   if (surge == drain::Surge::single_replica) text += ", surge-single-replica";
   if (gangs == drain::Treatment::park) text += ", gangs-waited-for";
   if (waiting_taint) text += ", waiting-taint";
+  if (outsider) text += outsider->servers_die ? ", outsider-of-dying-servers" : ", outsider";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
     text += fmt::format(
@@ -517,6 +531,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 10) add_waves(plan);
   if (generation >= 11) add_waiting_taints(plan);
   if (generation >= 12) add_order(plan);
+  if (generation >= 13) add_outsider(plan);
   return plan;
 }
 

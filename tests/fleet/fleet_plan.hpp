@@ -97,10 +97,20 @@ struct PlannedMachine {
 //  10  agents that roll their version out in waves
 //  11  agents that taint their Node while it waits for its update, and people who change such taints
 //  12  agents whose roll-out halts at a number of failed nodes, or goes in an order
-inline constexpr unsigned newest_fleet_generation = 12;
+//  13  a machine outside of the cluster that gets a slot of a pool from a FleetLock server
+inline constexpr unsigned newest_fleet_generation = 13;
 
 // The key of the taint of agents since generation 11.
 inline constexpr const char* waiting_taint_key = "example.com/update-waits";
+
+// Since generation 13: a machine outside of the cluster that updates itself with a slot of a pool.
+struct PlannedOutsider {
+  std::string pool;
+  Duration after{};          // when it asks for its slot for the first time
+  Duration holds{};          // how long it keeps its slot
+  std::size_t limit = 1;     // of the server
+  bool servers_die = false;  // its servers may be killed while they answer
+};
 
 struct FleetPlan {
   std::uint64_t seed = 0;
@@ -126,6 +136,7 @@ struct FleetPlan {
   bool evicts_daemon_sets = false;
   // Agents taint their Node while it waits for its update.
   bool waiting_taint = false;
+  std::optional<PlannedOutsider> outsider;
   sim::Timing timing;
   std::vector<PlannedMachine> machines;
   std::vector<sim::Json> objects;

@@ -5,6 +5,8 @@
 #include "agent/gates/gate.hpp"
 #include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/pool.hpp"
+#include "agent/slots/fleetlock_service.hpp"
+#include "agent/slots/fleetlock_slots.hpp"
 #include "drain/cordon.hpp"
 #include "k8s/codec.hpp"
 
@@ -20,6 +22,7 @@ constexpr Duration quiet = 70min;
 constexpr Duration agents_learn = 5min;
 constexpr Duration longest_first_part = 12h;
 constexpr Duration longest_repair = 12h;
+constexpr const char* outsider = "m1";  // id of the machine outside of the cluster
 
 agent::GateAnswer closed(const char* reason, agent::Gate::Effect effect) {
   return {{{.name = reason,
@@ -32,11 +35,15 @@ agent::GateAnswer closed(const char* reason, agent::Gate::Effect effect) {
 }  // namespace
 
 SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
-    : plan_(std::move(plan)), fault_rng_(plan_.seed + 3'000'017), faulty_(cluster.api(), clock, fault_rng_, [this] {
-        auto rules = plan_.faults;
-        for (auto& rule : rules) rule.until = clock.now() + (rule.until - TimePoint{});
-        return rules;
-      }()) {
+    : plan_(std::move(plan)),
+      fault_rng_(plan_.seed + 3'000'017),
+      faulty_(cluster.api(), clock, fault_rng_,
+              [this] {
+                auto rules = plan_.faults;
+                for (auto& rule : rules) rule.until = clock.now() + (rule.until - TimePoint{});
+                return rules;
+              }()),
+      outsider_rng_(plan_.seed + 4'000'037) {
   world_rng = SeededRng(plan_.seed + 1'000'003);
   rng = SeededRng(plan_.seed + 2'000'003);
   outcome_.seed = plan_.seed;
@@ -142,6 +149,7 @@ asio::awaitable<void> SeededFleet::play_through() {
       if (plan_.machines[i].plan.methods.empty())
         group.spawn(somebody_reboots(*machines[i], plan_.machines[i].somebody_looks));
     }
+    if (plan_.outsider) group.spawn(outsider_updates(*plan_.outsider));
     for (const Incident& incident : plan_.incidents)
       cluster.after(incident.after, [this, incident] { perform(incident); });
     co_await until_nothing_moves();
@@ -160,6 +168,60 @@ asio::awaitable<void> SeededFleet::somebody_reboots(Machine& machine, Duration l
     co_await clock.sleep_until(clock.now() + looks);
     if (machine.shows_ready()) machine.power_cycle();
   }
+}
+
+asio::awaitable<void> SeededFleet::outsider_updates(PlannedOutsider planned) {
+  outsider_done_ = false;
+  checks.pools[agent::outside_machine(outsider).name] = planned.pool;
+  co_await clock.sleep_until(clock.now() + planned.after);
+  co_await ask_server_until_granted(planned, "/v1/pre-reboot");
+  note("* the machine outside of the cluster has a slot of pool " + planned.pool);
+  outsider_holds_ = true;
+  check_holders(planned);
+  co_await clock.sleep_until(clock.now() + planned.holds);
+  const auto leases = cluster.all("leases");
+  const std::string own = agent::outside_machine(outsider).holder();
+  if (std::none_of(leases.begin(), leases.end(),
+                   [&](const Json& lease) { return sim::text(lease, "/spec/holderIdentity") == own; }))
+    checks.violated("P6: the slot of the machine outside of the cluster was freed while it updates itself");
+  outsider_holds_ = false;
+  co_await ask_server_until_granted(planned, "/v1/steady-state");
+  note("* the machine outside of the cluster has given its slot back");
+  outsider_done_ = true;
+}
+
+asio::awaitable<void> SeededFleet::ask_server_until_granted(PlannedOutsider planned, std::string path) {
+  for (;;) {
+    // A server that is killed is one that is cancelled at any moment.
+    const Duration lives =
+        planned.servers_die && outsider_rng_.chance(50) ? outsider_rng_.between(1ms, 300ms) : Duration(1min);
+    const auto granted = co_await with_deadline(clock, clock.now() + lives, ask_server(planned, path));
+    if (granted && *granted) co_return;
+    co_await clock.sleep_until(clock.now() + outsider_rng_.between(1s, 1min));
+  }
+}
+
+Task<bool> SeededFleet::ask_server(PlannedOutsider planned, std::string path) {
+  agent::FleetLockService server(outsider_client_, {.pools = {planned.pool}, .limit = planned.limit});
+  http::Request request;
+  request.method = "POST";
+  request.target = std::move(path);
+  request.headers.set("fleet-lock-protocol", "true");
+  request.body = agent::encode_fleetlock_request(outsider, planned.pool);
+  const agent::FleetLockAnswer answer = co_await server.answer(std::move(request));
+  co_return answer.status == 200;
+}
+
+void SeededFleet::check_holders(const PlannedOutsider& planned) {
+  std::set<std::string> holders;
+  for (const Json& lease : cluster.all("leases"))
+    if (sim::label(lease, "haulout.dev/pool") == planned.pool) holders.insert(sim::text(lease, "/spec/holderIdentity"));
+  // The agents may have had a higher limit than the server when they took their slots after it.
+  std::size_t most = plan_.limit_percent > 0 ? machines.size() : planned.limit;
+  for (const Incident& incident : plan_.incidents)
+    if (incident.deed == Deed::change_limit) most = std::max(most, incident.number);
+  if (holders.size() > most)
+    checks.violated(fmt::format("P6: {} hold slots of pool {}, which has {}", holders.size(), planned.pool, most));
 }
 
 asio::awaitable<void> SeededFleet::until_nothing_moves() {
@@ -188,7 +250,7 @@ asio::awaitable<void> SeededFleet::until_all_is_well() {
 }
 
 bool SeededFleet::all_is_well() const {
-  if (slots_held() > 0) return false;
+  if (slots_held() > 0 || !outsider_done_) return false;
   return std::all_of(machines.begin(), machines.end(), [this](const auto& each) {
     return each->powered() && !each->wants_update() && state(each->node()) == "idle";
   });
@@ -345,6 +407,7 @@ void SeededFleet::see_to_workload(const std::string& app, bool it_goes) {
 // Returns true if a node that is down, degraded or cordoned counts against the limit of the pool, or if one that has
 // rolled its version back holds the roll-out up. Then other nodes may have to wait.
 bool SeededFleet::something_holds_turns(const std::string& pool) const {
+  if (outsider_holds_ && plan_.outsider->pool == pool) return true;
   return std::any_of(machines.begin(), machines.end(), [&](const auto& each) {
     const auto decoded = k8s::decode<k8s::Node>(node(each->node()).dump());
     const bool counts = pool_of(each->node()) == pool || !decoded || !agent::told_pool(*decoded);
@@ -410,6 +473,8 @@ void SeededFleet::repair() {
 }
 
 void SeededFleet::look_at_the_end() {
+  if (!outsider_done_)
+    checks.violated("the end: the machine outside of the cluster has not got and given back its slot");
   for (const auto& each : machines) {
     const std::string& name = each->node();
     const std::string now = state(name), reason = label(name, "haulout.dev/reason");

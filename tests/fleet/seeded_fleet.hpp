@@ -31,6 +31,13 @@ class SeededFleet : public Fleet {
   boost::asio::awaitable<void> until_nothing_moves();
   boost::asio::awaitable<void> until_all_is_well();
   boost::asio::awaitable<void> somebody_reboots(Machine& machine, Duration looks);
+  // A machine outside of the cluster takes its slot, updates itself, and gives the slot back.
+  boost::asio::awaitable<void> outsider_updates(PlannedOutsider planned);
+  // Asks a new server until it answers 200.
+  boost::asio::awaitable<void> ask_server_until_granted(PlannedOutsider planned, std::string path);
+  Task<bool> ask_server(PlannedOutsider planned, std::string path);
+  // P6: checks how many hold a slot of the pool when the machine gets one.
+  void check_holders(const PlannedOutsider& planned);
   void stage();
   void perform(const Incident& incident);
   void perform_on_server(const Incident& incident);
@@ -54,6 +61,9 @@ class SeededFleet : public Fleet {
   std::set<std::string> paused_;
   std::set<std::string> rebooted_by_hand_;
   GateNews pauses_;
+  SeededRng outsider_rng_;
+  k8s::Client outsider_client_{faulty_, clock, {}};
+  bool outsider_holds_ = false, outsider_done_ = true;
   TimePoint news_at_{};  // when an agent last reported a new reason
   SeededOutcome outcome_;
 };

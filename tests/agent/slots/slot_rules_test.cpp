@@ -25,6 +25,35 @@ OwnNode other(int i) {
   return {"other" + std::to_string(i), "uid" + std::to_string(i)};
 }
 
+// A machine outside of the cluster counts as a node that holds a slot, and is never taken for a Node.
+TEST(OutsideMachines, HoldSlotsLikeNodes) {
+  const OwnNode machine = outside_machine("n2");
+  const k8s::Lease lease = slot(0, machine);
+  EXPECT_TRUE(is_outside(lease.holder));
+  EXPECT_TRUE(is_outside(name_of_holder(lease)));
+  EXPECT_FALSE(is_outside("n2/u2"));
+  EXPECT_EQ(lease.holder, "outside machine n2/fleetlock");
+  EXPECT_EQ(lease.owner, std::nullopt) << "the garbage collector would delete it";
+  EXPECT_TRUE(held_by(lease, machine));
+  EXPECT_FALSE(held_by(lease, OwnNode{"n2", "fleetlock"}));
+  const SlotChoice refused = choose_slot(view(1, {lease}), me);
+  EXPECT_FALSE(refused.take);
+  EXPECT_THAT(refused.why, HasSubstr("outside machine n2 (has the slot)"));
+  EXPECT_FALSE(choose_slot(view(2, {lease}, {"n2"}), me).take) << "the Node n2 is unavailable, too";
+  EXPECT_EQ(choose_slot(view(3, {lease}, {"n2"}), me).take, 1u);
+}
+
+// Neither its slot nor its return counts in the waves of a roll-out, whose nodes are those of the pool.
+TEST(OutsideMachines, HaveNoPlaceInAWave) {
+  GroupView pool = view(3, {slot(0, outside_machine("m1"))});
+  pool.roll_out = RollOut{"2.0", {1, 2}};
+  EXPECT_EQ(present_wave(pool, me.name).taken, 0u);
+  EXPECT_EQ(choose_slot(pool, me).take, 1u);
+  pool.slots.push_back(slot(1, other(1)));
+  EXPECT_EQ(present_wave(pool, me.name).taken, 1u);
+  EXPECT_FALSE(choose_slot(pool, me).take);
+}
+
 TEST(SlotNames, BelongToOnePoolEach) {
   EXPECT_EQ(slot_index(all, "haulout-default-0"), 0u);
   EXPECT_EQ(slot_index(all, "haulout-default-17"), 17u);

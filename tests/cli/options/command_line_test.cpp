@@ -244,6 +244,16 @@ TEST(CommandLineTest, RehearseTakesTheFlagsOfADrainAndItsOwn) {
   EXPECT_EQ(settings.output, OutputFormat::json);
 }
 
+TEST(CommandLineTest, FleetLockServeTakesPoolsAndAnAddress) {
+  const auto settings = parsed(
+      {"fleetlock-serve", "--listen=:80", "--pool", "web", "--pool=edge_1", "--max-unavailable", "3", "-n", "ops"});
+  EXPECT_EQ(settings.command, Command::fleetlock_serve);
+  EXPECT_EQ(settings.fleetlock.listen, ":80");
+  EXPECT_THAT(settings.fleetlock.pools, ElementsAre("web", "edge_1"));
+  EXPECT_EQ(settings.fleetlock.max_unavailable, 3);
+  EXPECT_EQ(settings.haulout_namespace(), "ops");
+}
+
 TEST(CommandLineTest, AuditTakesNoNodes) {
   const auto settings = parsed({"audit", "-f", "a.json", "--config=haulout.yaml", "--team-label", "squad",
                                 "--team-label=part-of", "--rehearse-at-most", "7", "--baseline=old.json", "--fail-on",
@@ -338,6 +348,11 @@ TEST(CommandLineTest, BadInputIsExitCode2AndSaysWhatToDo) {
       {{"migrate", "kured", "--hold-lock", "--release-lock"}, "exclude each other"},
       {{"migrate", "kured", "--hold-lock", "-f", "a.yaml"}, "not a file: remove --filename"},
       {{"migrate", "kured", "--release-lock", "-o", "json"}, "prints no document"},
+      {{"fleetlock-serve", "n1"}, "fleetlock-serve takes no arguments"},
+      {{"fleetlock-serve", "--listen", "localhost:80"}, "--listen"},
+      {{"fleetlock-serve", "--pool", "a/b"}, "--pool"},
+      {{"fleetlock-serve", "--max-unavailable", "10%"}, "--max-unavailable"},
+      {{"fleetlock-serve", "--max-unavailable", "0"}, "--max-unavailable"},
       {{"audit", "--no-rehearse", "--rehearse-at-most", "7"}, "exclude each other"},
       {{"audit", "--fail-on", "everything"}, "--fail-on"},
       {{"rehearse"}, "the whole fleet with --all"},

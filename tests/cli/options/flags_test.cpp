@@ -67,6 +67,9 @@ TEST(FlagsTest, DefaultsThatScriptsKnow) {
   EXPECT_EQ(shown_by(Command::rehearse, "terminate-within"), "");
   EXPECT_EQ(shown_by(Command::audit, "rehearse-at-most"), "100");
   EXPECT_EQ(shown_by(Command::audit, "fail-on"), "blocks");
+  EXPECT_EQ(shown_by(Command::fleetlock_serve, "listen"), "127.0.0.1:8080");
+  EXPECT_EQ(shown_by(Command::fleetlock_serve, "max-unavailable"), "1");
+  EXPECT_EQ(shown_by(Command::fleetlock_serve, "pool"), "");
   EXPECT_EQ(shown_by(Command::agent, "backoff"), "5m");
   EXPECT_EQ(shown_by(Command::agent, "sentinel-exit-codes"), "0=yes,1=no");
   EXPECT_EQ(shown_by(Command::agent, "reboot-method"), "logind,systemd");

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 
+#include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "cli/people/status_job.hpp"
 #include "cli/people/views.hpp"
@@ -279,6 +280,18 @@ TEST(FleetSummaryTest, ATurnWithoutItsNodeIsToldOnlyOfTheWholeCluster) {
   EXPECT_THAT(hold_lines(fleet({node_in("n1", agent::State::idle)}, facts), now),
               ElementsAre(HasSubstr("held by gone/uid-gone")));
   EXPECT_THAT(hold_lines(fleet_of({node_in("n1", agent::State::idle)}, facts, false, now), now), IsEmpty());
+}
+
+// A machine outside of the cluster may hold slots of two pools, and has no agent to check.
+TEST(FleetSummaryTest, AMachineOutsideOfTheClusterHoldsItsSlot) {
+  k8s::Lease slot = turn_of(node_in("n1", agent::State::draining));
+  slot.holder = agent::outside_machine("m1").holder();
+  k8s::Lease other = slot;
+  other.name = "haulout-web-0";
+  EXPECT_THAT(hold_lines(fleet({node_in("n1", agent::State::idle)}, {.turns = {slot, other}}), now),
+              ElementsAre("slot haulout-default-0 is held by outside machine m1, which is no node of this cluster; if "
+                          "this machine is gone for good, delete Lease haulout-default-0",
+                          HasSubstr("haulout-web-0")));
 }
 
 // A node needs one Lease of its pool and, if zones are limited, too, one of its zone. If it holds a second one of its
