@@ -309,10 +309,9 @@ class Syntax {
 
 std::vector<Flag> flags_of_all_commands() {
   std::vector<Flag> flags = all_flags(Command::drain);
-  for (const Command command :
-       {Command::retire, Command::status, Command::explain, Command::pause, Command::resume, Command::request_reboot,
-        Command::release, Command::agent, Command::rehearse, Command::audit, Command::migrate,
-        Command::fleetlock_serve})
+  for (const Command command : {Command::retire, Command::status, Command::explain, Command::pause, Command::resume,
+                                Command::request_reboot, Command::release, Command::agent, Command::rehearse,
+                                Command::audit, Command::migrate, Command::fleetlock_serve})
     for (Flag& flag : all_flags(command)) flags.push_back(std::move(flag));
   return flags;
 }

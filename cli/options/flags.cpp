@@ -566,7 +566,8 @@ Rows connection_rows() {
       {"namespace", connection(&F::ns, "name"),
        fmt::format(
            "For status, explain, pause, resume and fleetlock-serve: the namespace of Haulout's ConfigMap and Leases, "
-           "default {}. For migrate: the namespace of kured's DaemonSet, default {}. The agent has an option of its own; "
+           "default {}. For migrate: the namespace of kured's DaemonSet, default {}. The agent has an option of its "
+           "own; "
            "the other commands accept this one without effect, because nodes have no namespace.",
            S().haulout_namespace(), default_kured_namespace),
        'n'},
