@@ -92,6 +92,17 @@ TEST_F(StoreTest, OneThatWasRestoredIsFoundAsItWas) {
   EXPECT_THAT(store.list("pods", {}, By::node, "n1"), IsEmpty());
 }
 
+TEST_F(StoreTest, ALimitedHistoryKeepsWhatIsYoungAndAFewOfTheOthers) {
+  store.limit_history(2, std::chrono::minutes(3));
+  for (const char* name : {"a", "b", "c"}) add(name, "u1");
+  EXPECT_EQ(store.history().size(), 3u) << "they are young";
+  run(clock.sleep_until(clock.now() + std::chrono::minutes(4)));
+  const std::uint64_t before = store.revision();
+  add("d", "u1");
+  EXPECT_EQ(store.history().size(), 2u);
+  EXPECT_EQ(store.history_start(), before - 1) << "a watch that has seen less must list again";
+}
+
 TEST_F(StoreTest, VolumesAreFoundByClaimAndAttachments) {
   Json made = pod("a");
   made["spec"]["volumes"] = Json::array({{{"name", "v"}, {"persistentVolumeClaim", {{"claimName", "data"}}}},
