@@ -178,11 +178,9 @@ std::string misread(const Option& option, const YamlValue& scalar) {
     return scalar.text == scalar.json
                ? ""
                : fmt::format("YAML reads {} as {}: write {}", scalar.text, scalar.json, scalar.json);
-  if (type == ValueType::choice || type == ValueType::choices) {
-    // An unquoted `off` is a Boolean in YAML. If the option has this word, no other value can be meant.
-    const auto& words = option.values.words;
-    return std::ranges::find(words, scalar.text) != words.end() ? std::string() : must_be_one_of(words);
-  }
+  const auto& words = option.values.words;
+  const bool is_choice = type == ValueType::choice || type == ValueType::choices;
+  if (is_choice && std::ranges::find(words, scalar.text) == words.end()) return must_be_one_of(words);
   if (meaning == Meaning::boolean && takes_numbers(type))
     return type == ValueType::duration               ? "it must be a duration, like 90s"
            : type == ValueType::number_or_percentage ? "it must be a number or a percentage, like 2 or 10%"
@@ -236,8 +234,7 @@ class FileReader {
     GivenValue given{value.text, option->name, place(key.line)};
     const std::string wrong = misread(*option, value);
     // Use the text "true" or "false", also if the file has yes, no, on or off.
-    if (wrong.empty() && option->values.type == ValueType::boolean && meaning_of(value) == Meaning::boolean)
-      given.text = value.json;
+    if (wrong.empty() && meaning_of(value) == Meaning::boolean) given.text = value.json;
     if (!wrong.empty())
       reading_.problems.push_back(invalid_value(given, wrong));
     else if (option->repeatable() && value.text.empty())

@@ -197,9 +197,9 @@ KuredCall call_of_values(const Json& values) {
     }
     const std::string flag = "--" + std::string(option.name);
     if (value.is_array())
-      for (const std::string& one : texts(value)) call.words.push_back(flag + "=" + one);
+      for (const std::string& one : texts(value)) call.words.push_back(fmt::format("{}={}", flag, one));
     else
-      call.words.push_back(flag + "=" + text_of(value));
+      call.words.push_back(fmt::format("{}={}", flag, text_of(value)));
   }
   // With useRebootSentinelHostPath the chart mounts the directory of the file, so its path is that on the host.
   const std::string sentinel = text(configuration, "rebootSentinel");

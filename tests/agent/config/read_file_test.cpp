@@ -54,8 +54,7 @@ struct Good {
 TEST(ReadFileTest, YamlThatIsFine) {
   using C = AgentConfig;
   const std::vector<Good> rows = {
-      {"update: off", [](const C& c) { return c.update == UpdateChoice::off; }},
-      {"surge: off", [](const C& c) { return c.drain.guards.surge == drain::Surge::off; }},
+      {"surge: 'off'", [](const C& c) { return c.drain.guards.surge == drain::Surge::off; }},
       {"ignore-do-not-disrupt: yes",
        [](const C& c) { return c.drain.policy.do_not_disrupt == drain::Treatment::evict; }},
       {"ignore-do-not-disrupt: On",
@@ -130,6 +129,7 @@ TEST(ReadFileTest, MistakesHaveLineThingCauseAndWayOut) {
        ":3: invalid value \"Snu 22:00\" for window: character 1: unknown day \"Snu\""},
       {"blackout: 2026-12-24T00:00:00Z", ":1: invalid value \"2026-12-24T00:00:00Z\" for blackout: character 1: "},
       {"surge: no", ":1: invalid value \"no\" for surge: it must be one of off, "},
+      {"surge: off", ":1: invalid value \"off\" for surge: YAML reads this as the Boolean false: put it in quotes"},
       {"pool: 010", ":1: invalid value \"010\" for pool: YAML reads this as the number 8: put it in quotes"},
       {"pool: 1e3", ":1: invalid value \"1e3\" for pool: YAML reads this as the number 1000: put it in quotes"},
       {"pool: on", ":1: invalid value \"on\" for pool: YAML reads this as the Boolean true: put it in quotes"},
