@@ -132,7 +132,7 @@ Verdict window(const Settings& settings, const Option&, ConfigDraft& draft) {
   return translated(draft, "window", window.windows, origin_of(settings, names), note, note);
 }
 
-// The options of Prometheus. The query is that of kured: ALERTS, filtered.
+// The options of Prometheus. The query is that of kured: ALERTS, filtered, without the alerts of Haulout itself.
 
 std::string in_quotes(std::string_view text) {
   std::string result = "\"";
@@ -208,6 +208,9 @@ Query query_of(const Settings& settings) {
     else if (expression.find("$node") != std::string::npos)
       query.doubt = "$node in the query stands for the name of the node";
   }
+  // HauloutWaitsForDays is about nodes that wait. If it blocked them, they would wait for ever.
+  const bool selects = only && !expression.empty();
+  if (!selects) matchers.emplace_back(R"(alertname!~"Haulout.*")");
   query.text = "ALERTS" + (matchers.empty() ? "" : "{" + joined(matchers, ",") + "}");
   return query;
 }
@@ -227,7 +230,8 @@ Verdict prometheus(const Settings& settings, const Option& option, ConfigDraft& 
       const Query query = query_of(settings);
       translated(
           draft, "prometheus-query", {query.text}, origin_of(settings, {"prometheus-url"}), "",
-          "all alerts block, as in kured; without this line some that report no problem do not, such as Watchdog");
+          "all alerts but those of Haulout block, as in kured; without this line some that report no problem do not, "
+          "such as Watchdog");
     }
     return address;
   }
@@ -258,9 +262,10 @@ Verdict blocking_pods(const Settings& settings, const Option& option, ConfigDraf
 Verdict concurrency(const Settings& settings, const Option& option, ConfigDraft& draft) {
   const auto nodes = parse_number<std::int64_t>(settings.value(option.name));
   if (nodes && *nodes <= 1) return not_needed("one node at a time is the default of max-unavailable, too");
-  return translated(draft, "max-unavailable", {settings.value(option.name)}, origin_of(settings, {option.name}),
-                    "nodes that are not Ready, or that a person has cordoned, count, too; of the control plane at most "
-                    "one node is updated at a time");
+  return translated(
+      draft, "max-unavailable", {settings.value(option.name)}, origin_of(settings, {option.name}),
+      "nodes that are not Ready, or that a person has cordoned, count, too; control-plane nodes are a pool "
+      "of their own, of which one more is updated at the same time");
 }
 
 Verdict drain_timeout(const Settings& settings, const Option& option, ConfigDraft& draft) {

@@ -42,7 +42,8 @@ const std::vector<Example>& examples() {
                    "--blocking-pod-selector=name=temperamental"}),
        "blocking-pod-selector:\n  - runtime=long,cost=expensive\n  - name=temperamental\n"
        "prometheus-url: http://prometheus.monitoring.svc.cluster.local\n"
-       "prometheus-query: 'ALERTS{alertstate=\"firing\",alertname!~\"RebootRequired|AnotherBenignAlert\"}'\n",
+       "prometheus-query: "
+       "'ALERTS{alertstate=\"firing\",alertname!~\"RebootRequired|AnotherBenignAlert\",alertname!~\"Haulout.*\"}'\n",
        {}},
       {"kured.dev/docs/operation, the unfinished expression that is there to be copied",
        kured_with({"--prometheus-url=http://prometheus.monitoring.svc.cluster.local",

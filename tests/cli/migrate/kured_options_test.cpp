@@ -135,26 +135,29 @@ TEST(KuredOptionsTest, OptionsThatHauloutHas) {
   });
 }
 
+// Without the alerts of Haulout, one of which would keep the nodes waiting that it is about.
 TEST(KuredOptionsTest, AlertsBecomeTheSameQuery) {
   const std::string url = "--prometheus-url=http://prometheus.monitoring";
   const struct {
     std::vector<std::string> words;
     std::string query;
   } rows[] = {
-      {{}, "ALERTS"},
-      {{"--alert-firing-only"}, R"(ALERTS{alertstate="firing"})"},
-      {{"--alert-firing-only=false"}, "ALERTS"},
-      {{"--alert-filter-regexp=^RebootRequired$"}, R"(ALERTS{alertname!="RebootRequired"})"},
-      {{"--alert-filter-regexp=^(RebootRequired|Watchdog)$"}, R"(ALERTS{alertname!~"RebootRequired|Watchdog"})"},
+      {{}, R"(ALERTS{alertname!~"Haulout.*"})"},
+      {{"--alert-firing-only"}, R"(ALERTS{alertstate="firing",alertname!~"Haulout.*"})"},
+      {{"--alert-firing-only=false"}, R"(ALERTS{alertname!~"Haulout.*"})"},
+      {{"--alert-filter-regexp=^RebootRequired$"}, R"(ALERTS{alertname!="RebootRequired",alertname!~"Haulout.*"})"},
+      {{"--alert-filter-regexp=^(RebootRequired|Watchdog)$"},
+       R"(ALERTS{alertname!~"RebootRequired|Watchdog",alertname!~"Haulout.*"})"},
       // kured finds the expression in any part of the name.
-      {{"--alert-filter-regexp=Reboot|Watchdog"}, R"(ALERTS{alertname!~".*(Reboot|Watchdog).*"})"},
-      {{"--alert-filter-regexp=^Node"}, R"(ALERTS{alertname!~".*(^Node).*"})"},
-      {{"--alert-filter-regexp=^(A|B.*)$"}, R"(ALERTS{alertname!~".*(^(A|B.*)$).*"})"},
+      {{"--alert-filter-regexp=Reboot|Watchdog"},
+       R"(ALERTS{alertname!~".*(Reboot|Watchdog).*",alertname!~"Haulout.*"})"},
+      {{"--alert-filter-regexp=^Node"}, R"(ALERTS{alertname!~".*(^Node).*",alertname!~"Haulout.*"})"},
+      {{"--alert-filter-regexp=^(A|B.*)$"}, R"(ALERTS{alertname!~".*(^(A|B.*)$).*",alertname!~"Haulout.*"})"},
       {{"--alert-filter-regexp=Critical", "--alert-filter-match-only=true", "--alert-firing-only"},
        R"(ALERTS{alertstate="firing",alertname=~".*(Critical).*"})"},
       {{"--alert-filter-regexp=^Critical$", "--alert-filter-match-only"}, R"(ALERTS{alertname="Critical"})"},
-      {{R"(--alert-filter-regexp=a\d"b)"}, R"(ALERTS{alertname!~".*(a\\d\"b).*"})"},
-      {{"--alert-filter-match-only"}, "ALERTS"},
+      {{R"(--alert-filter-regexp=a\d"b)"}, R"(ALERTS{alertname!~".*(a\\d\"b).*",alertname!~"Haulout.*"})"},
+      {{"--alert-filter-match-only"}, R"(ALERTS{alertname!~"Haulout.*"})"},
   };
   for (const auto& row : rows) {
     std::vector<std::string> words = row.words;
