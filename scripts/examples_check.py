@@ -13,7 +13,7 @@ import textwrap
 ACCEPTED = "ok      config       the configuration is valid"
 NO_CLUSTER = 3  # exit code
 # Blocks of YAML in pages that are no configurations of agents: kustomizations, and Butane.
-OTHERS = ("patches:", "variant:")
+OTHERS = ("patches:", "resources:", "variant:")
 
 
 def refusal(binary, file):
