@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <algorithm>
 
+#include "agent/slots/slot_leases.hpp"
 #include "base/ascii.hpp"
 #include "base/plain_text.hpp"
 #include "base/scope_exit.hpp"
@@ -17,8 +18,6 @@ namespace {
 
 // Time limit for all requests to the API server that one answer needs. Clients wait for about 30 s.
 constexpr Duration answer_limit = std::chrono::seconds(15);
-// Time between two lists while deleted Leases still exist; as in LeaseSlots.
-constexpr Duration release_again = std::chrono::milliseconds(500);
 // How often a request tries to create a Lease while others take the slots that it has seen free.
 constexpr int most_attempts = 5;
 constexpr std::size_t longest_id = 128;
@@ -147,34 +146,21 @@ Task<FleetLockAnswer> FleetLockService::give_back(FleetLockCall call, TimePoint 
 
 Task<GroupView> FleetLockService::look(SlotGroup group, TimePoint deadline) {
   // All pools, because a person may have changed the label of a Lease: its name still takes a slot of this pool.
-  CO_TRY(auto leases,
-         co_await client_.list<k8s::Lease>(
-             {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
-  GroupView view{std::move(group), std::move(leases.items)};
+  CO_TRY(auto leases, co_await list_slots(client_, options_.ns, deadline));
+  GroupView view{std::move(group), std::move(leases)};
   view.limit =
       is_control_plane(pool_named({}, view.group.pool)) ? std::min<std::size_t>(1, options_.limit) : options_.limit;
   co_return view;
 }
 
+Task<std::vector<k8s::Lease>> FleetLockService::held(SlotGroup group, OwnNode machine, TimePoint deadline) {
+  CO_TRY(const GroupView view, co_await look(std::move(group), deadline));
+  co_return held_in(view, machine);
+}
+
 Task<bool> FleetLockService::remove_all(SlotGroup group, OwnNode machine, TimePoint deadline) {
-  for (int round = 0;; ++round) {
-    CO_TRY(const GroupView view, co_await look(group, deadline));
-    const auto own = held_in(view, machine);
-    if (own.empty()) co_return round > 0;
-    if (round > 0) {
-      if (deadline - client_.clock().now() < release_again)
-        co_return Error(Errc::timeout, fmt::format("Lease {}/{} was deleted but still exists; check its finalizers",
-                                                   own.front().ns, own.front().name));
-      co_await client_.clock().sleep_until(client_.clock().now() + release_again);
-    }
-    for (const k8s::Lease& lease : own) {
-      auto deleted = co_await client_.remove<k8s::Lease>(lease.ns, lease.name,
-                                                         {lease.uid, {}, {}, lease.resource_version}, deadline);
-      // A Lease that was changed or deleted meanwhile is no error: the Leases are listed again.
-      if (!deleted && !k8s::is_conflict(deleted.error()) && !k8s::is_gone(deleted.error()))
-        co_return std::move(deleted).error();
-    }
-  }
+  co_return co_await delete_slots(
+      client_, [this, &group, &machine](TimePoint until) { return held(group, machine, until); }, deadline);
 }
 
 }  // namespace haulout::agent

@@ -87,6 +87,7 @@ class FleetLockService {
   Task<FleetLockAnswer> give_back(FleetLockCall call, TimePoint deadline);
   // Returns the pool as its Leases show it.
   Task<GroupView> look(SlotGroup group, TimePoint deadline);
+  Task<std::vector<k8s::Lease>> held(SlotGroup group, OwnNode machine, TimePoint deadline);
   // Deletes all Leases of the machine in the pool. Returns whether there were any.
   Task<bool> remove_all(SlotGroup group, OwnNode machine, TimePoint deadline);
 

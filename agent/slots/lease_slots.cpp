@@ -9,6 +9,7 @@
 
 #include "agent/node/node_status.hpp"
 #include "agent/node/pool.hpp"
+#include "agent/slots/slot_leases.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "k8s/objects.hpp"
@@ -24,8 +25,6 @@ namespace {
 // Delay before take() reads its Lease again. Measured: an idle cluster deletes a Lease whose owner does not exist 14 to
 // 40 ms after its creation.
 constexpr Duration confirm_after = std::chrono::seconds(1);
-// Time between two lists while deleted Leases still exist.
-constexpr Duration release_again = std::chrono::milliseconds(500);
 // Shortest times after which an agent that waits for a slot polls. No watch shows a changed limit, or more than
 // `most_followed` unavailable nodes: the agent polls for them after `look_interval`. If a watch shows that the holders
 // or the unavailable nodes have changed, it polls after `stale_interval`; until then the message of the node may name a
@@ -252,12 +251,10 @@ void LeaseSlots::remember(const std::string& slot) {
 }
 
 Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
-  CO_TRY(auto leases,
-         co_await client_.list<k8s::Lease>(
-             {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = options_.ns}, deadline));
+  CO_TRY(auto leases, co_await list_slots(client_, options_.ns, deadline));
   // changed() compares own_seen_ with its watch, which shows only the Leases of this node's pool. So own Leases of
   // other pools are left out here, or changed() would report a difference that never ends.
-  auto own = all_of(leases.items, node_);
+  auto own = all_of(leases, node_);
   std::erase_if(own, [this](const k8s::Lease& lease) {
     return !pool_.name.empty() && k8s::value_at(lease.labels, pool_label) != pool_.name;
   });
@@ -275,8 +272,8 @@ Task<std::vector<k8s::Lease>> LeaseSlots::list(TimePoint deadline) {
   // change.
   own_seen_ = versions_of(own);
   refused_.clear();
-  leases.items.insert(leases.items.end(), unlisted_.begin(), unlisted_.end());
-  co_return std::move(leases.items);
+  leases.insert(leases.end(), unlisted_.begin(), unlisted_.end());
+  co_return std::move(leases);
 }
 
 Task<std::optional<Turn>> LeaseSlots::ask_leases(TimePoint deadline) {
@@ -458,9 +455,10 @@ Task<Turn> LeaseSlots::confirm(TimePoint deadline) {
 }
 
 Task<> LeaseSlots::release(TimePoint deadline) {
-  CO_CHECK(co_await give_all_back(&LeaseSlots::list, deadline));
+  CO_CHECK(co_await delete_slots(client_, [this](TimePoint until) { return own_here(until); }, deadline));
   if (!left_behind_) co_return Result<>();
-  auto given_back = co_await give_all_back(&LeaseSlots::list_left_behind, deadline);
+  auto given_back =
+      co_await delete_slots(client_, [this](TimePoint until) { return own_left_behind(until); }, deadline);
   if (given_back) {
     left_behind_.reset();
     co_return Result<>();
@@ -473,25 +471,14 @@ Task<> LeaseSlots::release(TimePoint deadline) {
                       left_behind_->name, left_behind_->ns, record_annotation));
 }
 
-Task<std::vector<k8s::Lease>> LeaseSlots::list_left_behind(TimePoint deadline) {
-  CO_TRY(auto leases,
-         co_await client_.list<k8s::Lease>(
-             {.label_selector = std::string(pool_label), .limit = k8s::usual_page, .ns = left_behind_->ns}, deadline));
-  co_return std::move(leases.items);
+Task<std::vector<k8s::Lease>> LeaseSlots::own_here(TimePoint deadline) {
+  CO_TRY(const auto slots, co_await list(deadline));
+  co_return all_of(slots, node_);
 }
 
-Task<> LeaseSlots::give_all_back(Lister list, TimePoint deadline) {
-  for (int round = 0;; ++round) {
-    CO_TRY(const auto slots, co_await (this->*list)(deadline));
-    const auto own = all_of(slots, node_);
-    if (own.empty()) co_return Result<>();
-    for (const k8s::Lease& slot : own) CO_CHECK(co_await give_back(slot, deadline));
-    if (round == 0) continue;
-    if (deadline - clock_.now() < release_again)
-      co_return Error(Errc::timeout, fmt::format("Lease {}/{} was deleted but still exists; check its finalizers",
-                                                 own.front().ns, own.front().name));
-    co_await clock_.sleep_until(clock_.now() + release_again);
-  }
+Task<std::vector<k8s::Lease>> LeaseSlots::own_left_behind(TimePoint deadline) {
+  CO_TRY(const auto slots, co_await list_slots(client_, left_behind_->ns, deadline));
+  co_return all_of(slots, node_);
 }
 
 Task<> LeaseSlots::give_back_strays(const std::vector<GroupView>& views, TimePoint deadline) {
@@ -499,17 +486,8 @@ Task<> LeaseSlots::give_back_strays(const std::vector<GroupView>& views, TimePoi
     const bool belongs = std::any_of(views.begin(), views.end(), [&](const GroupView& view) {
       return slot_index(view.group, slot.name).has_value();
     });
-    if (!belongs) CO_CHECK(co_await give_back(slot, deadline));
+    if (!belongs) CO_CHECK(co_await delete_slot(client_, slot, deadline));
   }
-  co_return Result<>();
-}
-
-Task<> LeaseSlots::give_back(k8s::Lease lease, TimePoint deadline) {
-  auto deleted =
-      co_await client_.remove<k8s::Lease>(lease.ns, lease.name, {lease.uid, {}, {}, lease.resource_version}, deadline);
-  // A Lease that was changed or deleted meanwhile is no error: the caller lists the Leases again.
-  if (!deleted && !k8s::is_conflict(deleted.error()) && !k8s::is_gone(deleted.error()))
-    co_return std::move(deleted).error();
   co_return Result<>();
 }
 

@@ -102,11 +102,10 @@ class LeaseSlots final : public Slots {
   Task<std::string> look_at_taken(std::string name, TimePoint deadline);
   // Deletes Leases that this node holds but that belong to none of its current groups.
   Task<> give_back_strays(const std::vector<GroupView>& views, TimePoint deadline);
-  Task<> give_back(k8s::Lease lease, TimePoint deadline);
-  // Deletes all Leases that this node holds, until `list` returns none of them.
-  using Lister = Task<std::vector<k8s::Lease>> (LeaseSlots::*)(TimePoint);
-  Task<> give_all_back(Lister list, TimePoint deadline);
-  Task<std::vector<k8s::Lease>> list_left_behind(TimePoint deadline);
+  // Return most-recent lists of the Leases that this node holds, in the order in which they are released: those that
+  // list() returns, and those in the namespace of left_behind_.
+  Task<std::vector<k8s::Lease>> own_here(TimePoint deadline);
+  Task<std::vector<k8s::Lease>> own_left_behind(TimePoint deadline);
   // Returns a random time for the next poll: between `at_least` and twice `at_least` from now. If many nodes wait, the
   // upper bound is later.
   TimePoint next_look(Duration at_least);
