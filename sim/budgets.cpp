@@ -105,33 +105,27 @@ void DisruptionController::pod_changed(const Change& change) {
 
 void DisruptionController::Pods::put(const Object& pod) {
   const std::string name = name_of(*pod);
-  const Json& owner = controller_of(*pod);
-  if (const auto known = pods_.find(name); known != pods_.end() && controller_of(*known->second) == owner) {
-    healthy_ += (is_healthy(*pod) ? 1 : 0) - (is_healthy(*known->second) ? 1 : 0);
-    known->second = pod;
-    return;
-  }
   remove(name);
-  healthy_ += is_healthy(*pod) ? 1 : 0;
+  count(*pod, 1);
   pods_.emplace(name, pod);
-  if (owner.is_null()) return;
-  const auto shared =
-      std::find_if(owners_.begin(), owners_.end(), [&](const Owner& known) { return known.reference == owner; });
-  if (shared == owners_.end())
-    owners_.push_back({owner, 1});
-  else
-    ++shared->pods;
 }
 
 void DisruptionController::Pods::remove(const std::string& name) {
   const auto known = pods_.find(name);
   if (known == pods_.end()) return;
-  healthy_ -= is_healthy(*known->second) ? 1 : 0;
-  const Json& owner = controller_of(*known->second);
-  const auto of_pod =
-      std::find_if(owners_.begin(), owners_.end(), [&](const Owner& one) { return one.reference == owner; });
-  if (of_pod != owners_.end() && --of_pod->pods == 0) owners_.erase(of_pod);
+  count(*known->second, -1);
   pods_.erase(known);
+}
+
+void DisruptionController::Pods::count(const Json& pod, int by) {
+  if (is_healthy(pod)) healthy_ += by;
+  const Json& reference = controller_of(pod);
+  if (reference.is_null()) return;
+  auto owner =
+      std::find_if(owners_.begin(), owners_.end(), [&](const Owner& known) { return known.reference == reference; });
+  if (owner == owners_.end()) owner = owners_.insert(owner, {reference, 0});
+  owner->pods += by;
+  if (owner->pods == 0) owners_.erase(owner);
 }
 
 Object DisruptionController::Pods::find(const std::string& name) const {

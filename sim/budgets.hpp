@@ -36,7 +36,7 @@ class DisruptionController {
     // The controlling owner of at least one of the pods.
     struct Owner {
       Json reference;
-      std::size_t pods = 0;
+      int pods = 0;
     };
     void put(const Object& pod);
     void remove(const std::string& name);
@@ -48,6 +48,8 @@ class DisruptionController {
     const std::vector<Owner>& owners() const { return owners_; }
 
    private:
+    void count(const Json& pod, int by);
+
     std::map<std::string, Object> pods_;  // by name
     std::int64_t healthy_ = 0;
     std::vector<Owner> owners_;  // nearly always one

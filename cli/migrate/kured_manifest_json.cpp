@@ -47,12 +47,12 @@ bool is_kured(const Json& container) {
   return std::ranges::any_of(texts(member(container, "command")), names_kured);
 }
 
-const Json& containers_of(const Json& daemon_set) {
-  return member(member(member(member(daemon_set, "spec"), "template"), "spec"), "containers");
+const Json& pod_spec_of(const Json& daemon_set) {
+  return member(member(member(daemon_set, "spec"), "template"), "spec");
 }
 
 const Json* kured_container(const Json& daemon_set) {
-  const Json& containers = containers_of(daemon_set);
+  const Json& containers = member(pod_spec_of(daemon_set), "containers");
   if (!containers.is_array()) return nullptr;
   for (const Json& container : containers)
     if (is_kured(container)) return &container;
@@ -149,8 +149,7 @@ Result<KuredCall> call_of(const Json& daemon_set) {
   call.words = *std::move(words);
   call.variables = variables_of(member(*container, "env"));
   call.variable_sets = variable_sets_of(member(*container, "envFrom"));
-  call.mounts = mounts_of(member(*container, "volumeMounts"),
-                          member(member(member(member(daemon_set, "spec"), "template"), "spec"), "volumes"));
+  call.mounts = mounts_of(member(*container, "volumeMounts"), member(pod_spec_of(daemon_set), "volumes"));
   return call;
 }
 

@@ -211,7 +211,7 @@ Query query_of(const Settings& settings) {
   // HauloutWaitsForDays is about nodes that wait. If it blocked them, they would wait for ever.
   const bool selects = only && !expression.empty();
   if (!selects) matchers.emplace_back(R"(alertname!~"Haulout.*")");
-  query.text = "ALERTS" + (matchers.empty() ? "" : "{" + joined(matchers, ",") + "}");
+  query.text = "ALERTS{" + joined(matchers, ",") + "}";
   return query;
 }
 
