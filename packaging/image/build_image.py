@@ -27,8 +27,10 @@ import subprocess
 import sys
 import tarfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "release"))
+import linked_packages  # noqa: E402
+
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
-TRIPLETS = {"amd64": "x86_64-linux-gnu", "arm64": "aarch64-linux-gnu"}
 CERTIFICATES = "usr/share/ca-certificates/mozilla"
 ZONEINFO = "usr/share/zoneinfo"
 NO_ZONES = {"posix", "right", "localtime", "posixrules"}  # duplicates of other zones, or the zone of this machine
@@ -81,8 +83,8 @@ class Tree:
         return buffer.getvalue()
 
 
-def output_of(*command, **environment):
-    run = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C", **environment))
+def output_of(*command):
+    run = subprocess.run(command, capture_output=True, text=True, check=False, env=dict(os.environ, LC_ALL="C"))
     if run.returncode != 0:
         raise Problem(f"{' '.join(command)} failed: {run.stderr.strip()}")
     return run.stdout
@@ -93,11 +95,12 @@ class Machine:
 
     def __init__(self, architecture, made=None):
         self.architecture = architecture
-        self.root = made.absolute() / "root" if made else pathlib.Path("/")
-        self.environment = {"DPKG_ADMINDIR": str(made.absolute() / "dpkg")} if made else {}
+        self.debian = linked_packages.Debian(made)
+        self.root = pathlib.Path(self.debian.root or "/")
 
     def library(self, name):
-        for folder in (f"lib/{TRIPLETS[self.architecture]}", f"usr/lib/{TRIPLETS[self.architecture]}"):
+        triplet = linked_packages.TRIPLETS[self.architecture]
+        for folder in (f"lib/{triplet}", f"usr/lib/{triplet}"):
             if (self.root / folder / name).is_file():
                 return self.root / folder / name
         raise Problem(f"{name} is not below {self.root}: install its package")
@@ -109,7 +112,7 @@ class Machine:
             text = output_of("readelf", "--dynamic", "--program-headers", "--wide", str(new.pop()))
             for loader in re.findall(r"program interpreter: /([^\]]+)\]", text):
                 found[pathlib.PurePath(loader).name] = self.root / loader
-            for name in set(re.findall(r"\(NEEDED\)\s+Shared library: \[([^\]]+)\]", text)) - found.keys():
+            for name in set(linked_packages.needed(text)) - found.keys():
                 found[name] = self.library(name)
                 new.append(found[name])
         return [found[name] for name in sorted(found)]
@@ -120,14 +123,11 @@ class Machine:
         return path if path.startswith("usr/") else f"usr/{path}"
 
     def package_of(self, path):
-        """Returns the Debian package of a file. dpkg knows the file by the path that its package was built with."""
-        real = pathlib.Path(os.path.realpath(path))
-        for name in (path, real, self.root / str(real.relative_to(self.root)).removeprefix("usr/")):
-            try:
-                return output_of("dpkg-query", "--search", str(name), **self.environment).split(":")[0]
-            except Problem:
-                pass
-        raise Problem(f"{path} is in no package of this machine")
+        """Returns the Debian package of a file. dpkg may know it by the path behind a link only."""
+        owners = self.debian.owners_of([str(path), os.path.realpath(path)])
+        if not owners:
+            raise Problem(f"{path} is in no package of this machine")
+        return sorted(owners.values())[0]
 
     def directory(self, path, package):
         if not (self.root / path).is_dir():
@@ -259,7 +259,7 @@ def main():
         if arguments.arm64:
             trees["arm64"] = assemble(arguments.arm64, Machine("arm64", arguments.root))
         layout, digest = layout_of(trees, arguments.version, epoch)
-    except (Problem, OSError) as problem:
+    except (Problem, linked_packages.Problem, OSError) as problem:
         sys.exit(f"build_image: {problem}")
     arguments.output.mkdir(parents=True, exist_ok=True)
     write(layout, arguments.output, arguments.version, epoch)
