@@ -203,6 +203,7 @@ std::optional<EvictionGuard::Hold> SurgeBook::held(const k8s::Pod& pod, TimePoin
                               found->second.mark->owner, found->second.why),
                   until};
   }
+  if (!is_on() && !pod.surge_mark && surplus_.empty()) return std::nullopt;
   if (surge_wish(pod.annotations) == "false") return std::nullopt;
   if (pod.surge_mark) {
     auto hold = held_with_mark(pod, found == attempts_.end() ? Attempt() : found->second, now);

@@ -19,6 +19,7 @@ class Selector {
   // Returns labels, with their values, that every matching object has. The selector may have further requirements.
   std::vector<std::pair<std::string, std::string>> demands() const;
 
+  bool matches_everything() const { return !nothing_ && requirements_.empty(); }
   bool matches_labels(const Json& labels) const;
   bool matches(const Json& object) const { return matches_labels(at(object, "/metadata/labels")); }
 

@@ -267,7 +267,7 @@ AuditEntry entry_of(const Call& call, std::string user, TimePoint now) {
   if (question != std::string::npos) entry.query = call.request.target.substr(question + 1);
   entry.user_agent = call.header("User-Agent");
   entry.dry_run = call.is_dry_run();
-  if (call.request.body.empty()) return entry;
+  if (call.request.body.empty() || (call.verb != "delete" && call.subresource != "eviction")) return entry;
   const Json body = Json::parse(call.request.body, nullptr, false);
   const Json& options = call.subresource == "eviction" ? at(body, "/deleteOptions") : body;
   entry.uid = text(options, "/preconditions/uid");

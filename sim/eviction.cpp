@@ -18,6 +18,8 @@ struct EvictionRequest {
   std::string manager;
   std::vector<std::string> warnings;
   Reply reply;
+  std::string body_name;  // the name and the namespace in the body
+  std::string body_ns;
   // For an unhealthy pod: the resourceVersion that the server has checked. The delete fails if the pod has changed
   // since then. Empty for other pods.
   std::string pinned_version;
@@ -101,6 +103,8 @@ std::optional<StatusBody> decode(const Call& call, EvictionRequest& request) {
   if (validation == "Strict" && !problems.empty()) return strict_error(problems);
   if (validation != "Ignore") request.warnings = std::move(problems);
 
+  request.body_name = name_of(body);
+  request.body_ns = ns_of(body);
   request.uid = text(body, "/deleteOptions/preconditions/uid");
   request.resource_version = text(body, "/deleteOptions/preconditions/resourceVersion");
   const Json& grace = at(body, "/deleteOptions/gracePeriodSeconds");
@@ -109,12 +113,9 @@ std::optional<StatusBody> decode(const Call& call, EvictionRequest& request) {
   return std::nullopt;
 }
 
-std::optional<StatusBody> name_problem(const Call& call) {
-  const Json body = Json::parse(call.request.body, nullptr, false);
-  if (text(body, "/metadata/name") != call.name)
-    return bad_request("name in URL does not match name in Eviction object");
-  const std::string ns = ns_of(body);
-  if (!ns.empty() && ns != call.ns)
+std::optional<StatusBody> name_problem(const EvictionRequest& request) {
+  if (request.body_name != request.pod.name) return bad_request("name in URL does not match name in Eviction object");
+  if (!request.body_ns.empty() && request.body_ns != request.pod.ns)
     return bad_request("the namespace of the provided object does not match the namespace sent on the request");
   return std::nullopt;
 }
@@ -144,7 +145,7 @@ void Evictions::handle(const Call& call, Reply reply, bool as_dry_run) {
   const Object ns = world_.store.get({"namespaces", "", call.ns});
   if (!ns) return request->answer(not_found(*find_resource("namespaces"), call.ns));
   if (terminating(*ns)) return request->answer(namespace_terminating(pods(), call.name, call.ns));
-  if (auto problem = name_problem(call)) return request->answer(*problem);
+  if (auto problem = name_problem(*request)) return request->answer(*problem);
   without_budget(request, 0);
 }
 

@@ -45,16 +45,16 @@ std::string_view view(const Json& object, const char* pointer) {
   return text ? *text : std::string_view();
 }
 
-// Sorts the objects by place_of(). Lists of the store are by namespace and name, which is nearly always the same order.
+// Sorts objects, which are sorted by namespace and name, by place_of(). That is another order only if the name of a
+// namespace begins with the name of the one before it, since "-" comes before "/".
 void sort_by_place(std::vector<Object>& objects) {
-  const auto comes_before = [](const Object& one, const Object& other) {
+  const auto is_later = [](const Object& one, const Object& other) {
     const std::string_view ns = view(*one, "/metadata/namespace"), other_ns = view(*other, "/metadata/namespace");
-    if (ns == other_ns) return view(*one, "/metadata/name") < view(*other, "/metadata/name");
-    const bool begins_alike = ns.starts_with(other_ns) || other_ns.starts_with(ns);
-    return begins_alike ? place_of(*one) < place_of(*other) : ns < other_ns;
+    return ns != other_ns && other_ns.starts_with(ns) && place_of(*one) > place_of(*other);
   };
-  if (!std::is_sorted(objects.begin(), objects.end(), comes_before))
-    std::sort(objects.begin(), objects.end(), comes_before);
+  if (std::adjacent_find(objects.begin(), objects.end(), is_later) != objects.end())
+    std::sort(objects.begin(), objects.end(),
+              [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
 }
 
 http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,

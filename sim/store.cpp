@@ -213,7 +213,7 @@ std::vector<Object> Store::candidates(const Selection& selection) const {
 
 std::vector<Object> Store::select(const Selection& selection) const {
   std::vector<Object> objects = candidates(selection);
-  std::erase_if(objects, [&](const Object& object) { return !selection.matches(*object); });
+  if (!selection.is_whole()) std::erase_if(objects, [&](const Object& object) { return !selection.matches(*object); });
   return objects;
 }
 

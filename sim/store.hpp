@@ -30,6 +30,7 @@ class FieldSelector {
   // Parses the selector. If it is invalid, returns nullopt and sets *problem to the real server's message.
   static std::optional<FieldSelector> parse(std::string_view text, const ResourceInfo& info, std::string* problem);
   bool matches(const Json& object) const;
+  bool is_empty() const { return terms_.empty(); }
   // Returns the value that the field at the JSON pointer must have; nullopt if the selector requires none.
   std::optional<std::string> demand(std::string_view pointer) const;
 
@@ -50,6 +51,8 @@ struct Selection {
   FieldSelector fields;
   bool narrowed = false;  // true if there is a field or label selector
 
+  // Returns true if the selection is the whole resource or, with `ns`, the resource's objects of that namespace.
+  bool is_whole() const { return labels.matches_everything() && fields.is_empty(); }
   bool matches(const Json& object) const {
     return (ns.empty() || is_text(object, "/metadata/namespace", ns)) && labels.matches(object) &&
            fields.matches(object);
@@ -95,9 +98,14 @@ class Index {
 
  private:
   using Term = std::pair<By, std::string>;
+  struct HashOfTerm {
+    std::size_t operator()(const Term& term) const {
+      return std::hash<std::string>()(term.second) + static_cast<std::size_t>(term.first);
+    }
+  };
   static std::vector<Term> terms_of(const Key& key, const Object& object);
 
-  std::map<Term, Found> found_;
+  std::unordered_map<Term, Found, HashOfTerm> found_;
 };
 
 enum class ChangeType { added, modified, deleted };

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/json_text.hpp"
 #include "sim/status_bodies.hpp"
 
 namespace haulout::sim {
@@ -14,7 +15,9 @@ std::string as_item(const Json& object) {
   for (const auto& [key, value] : object.items()) {
     if (key == "kind" || key == "apiVersion") continue;
     if (text.size() > 1) text += ',';
-    text += Json(key).dump() + ':' + value.dump();
+    append_json(text, Json(key));
+    text += ':';
+    append_json(text, value);
   }
   return text + '}';
 }
@@ -25,7 +28,7 @@ const std::string& Texts::of(const Object& object) {
   const auto known = entries_.find(object.get());
   if (known != entries_.end()) return known->second.text;
   if (entries_.size() >= most_) entries_.clear();
-  std::string text = form_ == Form::item ? as_item(*object) : object->dump();
+  std::string text = form_ == Form::item ? as_item(*object) : json_text(*object);
   return entries_.emplace(object.get(), Entry{object, std::move(text)}).first->second.text;
 }
 

@@ -47,23 +47,24 @@ std::string_view lead_of(std::string_view message) {
 }
 
 // This run has cordoned the node. The mark counts, too: the record says so only a moment later.
-bool was_cordoned(const Record& record, const std::optional<drain::CordonMark>& mark) {
-  return record.cordoned || (mark && !record.run.empty() && mark->run == record.run);
+bool was_cordoned(const Record& record, const k8s::Node& node) {
+  if (record.cordoned || record.run.empty()) return record.cordoned;
+  const auto mark = drain::mark_of(node);
+  return mark && mark->run == record.run;
 }
 
 // The cordon under which the agent works is in force. The agent may also work under a cordon that a person had set
 // before.
 bool cordon_in_force(const k8s::Node& node, const Record& record) {
-  const auto mark = drain::mark_of(node);
   if (record.cause == reason::record_unreadable)
-    return drain::cordon_owner(node) == drain::CordonOwner::haulout && mark->by == cordoned_by;
-  return node.unschedulable && !record.run.empty() && was_cordoned(record, mark);
+    return drain::cordon_owner(node) == drain::CordonOwner::haulout && drain::mark_of(node)->by == cordoned_by;
+  return node.unschedulable && !record.run.empty() && was_cordoned(record, node);
 }
 
 std::optional<ToldCondition> planned(const ConditionFacts& facts) {
   const State state = facts.record.state;
   const bool before_cordon = state == State::pending || state == State::waiting ||
-                             (state == State::draining && !was_cordoned(facts.record, drain::mark_of(facts.node)));
+                             (state == State::draining && !was_cordoned(facts.record, facts.node));
   if (!before_cordon || !facts.needed) return std::nullopt;
   const k8s::NodeCondition* shown = find_own(facts.node, planned_condition);
   const bool leaves_shown = shown && !facts.gates_asked;

@@ -58,6 +58,7 @@ std::string label_value(const std::string& version) {
 }
 
 // Returns true if the agent may change the Node's pool label: there is none, or it has the pool in the Node's record.
+// Decodes that record, so ask only if a change is needed.
 bool pool_label_is_ours(const k8s::Node& node) {
   const auto label = k8s::value_at(node.labels, pool_label);
   if (!label) return true;
@@ -124,7 +125,8 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   put(labels, node.labels, failed_version_label,
       record.failed_versions.empty() ? std::string() : label_value(record.failed_versions.back()));
   put(labels, node.labels, reboot_required_label, std::string(required(need)));
-  if (!record.pool.empty() && pool_label_is_ours(node)) put(labels, node.labels, pool_label, record.pool);
+  if (!record.pool.empty() && k8s::value_at(node.labels, pool_label) != record.pool && pool_label_is_ours(node))
+    put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
   if (record.cause != reason::record_unreadable)
     put(annotations, node.annotations, record_annotation, encode_record(record));
