@@ -1,5 +1,6 @@
 #include "k8s/codec_json.hpp"
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -30,6 +31,7 @@ class Builder {
 
   Builder(boost::json::storage_ptr memory, std::span<const std::string_view> dropped) : dropped_(dropped) {
     stack_.reset(std::move(memory));
+    for (const std::string_view key : dropped) lengths_ |= length_bit(key.size());
   }
   Json release() { return stack_.release(); }
   bool is_too_large() const { return values_ > most_values; }
@@ -55,7 +57,8 @@ class Builder {
     if (within_dropped_ == 0) {
       // The parser passes a key in parts if it has an escaped character. No key in `dropped_` has one, so the value of
       // such a key is kept.
-      drop_next_ = !key_has_parts_ && std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
+      drop_next_ = !key_has_parts_ && (lengths_ & length_bit(key.size())) != 0 &&
+                   std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
       stack_.push_key(key);
     }
     key_has_parts_ = false;
@@ -118,7 +121,10 @@ class Builder {
     return count(failure);
   }
 
+  static std::uint64_t length_bit(std::size_t length) { return std::uint64_t{1} << std::min<std::size_t>(length, 63); }
+
   std::span<const std::string_view> dropped_;
+  std::uint64_t lengths_ = 0;  // the lengths of the dropped keys, because most keys differ from all of them in length
   boost::json::value_stack stack_;
   std::size_t values_ = 0;
   std::size_t within_dropped_ = 0;  // depth below the dropped object or array; 0 outside
@@ -538,9 +544,11 @@ Result<WallTime> parse_time(std::string_view text) {
   return std::clamp(*time, earliest, latest);
 }
 
+// FMT_COMPILE, because a rehearsal writes dozens of times for each pod.
 std::string format_time(WallTime time) {
   const auto c = civil(time);
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", c.year, c.month, c.day, c.hour, c.minute, c.second);
+  return fmt::format(FMT_COMPILE("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z"), c.year, c.month, c.day, c.hour, c.minute,
+                     c.second);
 }
 
 std::string format_micro_time(WallTime time) {

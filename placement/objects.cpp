@@ -5,20 +5,28 @@
 namespace haulout::placement {
 
 namespace {
+
 const Json null;
+
+// Returns the items of the list at the path; none if it does not exist.
+const Json::array_t& list_at(const Json& object, const char* pointer) {
+  static const Json::array_t none;
+  const auto* items = at(object, pointer).get_ptr<const Json::array_t*>();
+  return items ? *items : none;
+}
+
 }  // namespace
 
 const Json& at(const Json& object, const char* pointer) {
   const Json* here = &object;
-  std::string_view rest(pointer);
-  while (!rest.empty()) {
-    rest.remove_prefix(1);
-    const auto end = std::min(rest.find('/'), rest.size());
-    if (!here->is_object()) return null;
-    const auto found = here->find(rest.substr(0, end));
-    if (found == here->end()) return null;
-    here = &*found;
-    rest.remove_prefix(end);
+  while (*pointer != '\0') {
+    const char* const name = pointer + 1;
+    for (pointer = name; *pointer != '\0' && *pointer != '/';) ++pointer;
+    const auto* members = here->get_ptr<const Json::object_t*>();
+    if (!members) return null;
+    const auto found = members->find(std::string_view(name, pointer));
+    if (found == members->end()) return null;
+    here = &found->second;
   }
   return *here;
 }
@@ -56,7 +64,7 @@ std::string uid_of(const Json& object) {
 }
 
 const Json& controller_of(const Json& object) {
-  for (const Json& owner : at(object, "/metadata/ownerReferences"))
+  for (const Json& owner : list_at(object, "/metadata/ownerReferences"))
     if (flag(owner, "/controller")) return owner;
   return null;
 }
@@ -72,7 +80,7 @@ std::optional<std::string> label(const Json& object, const std::string& key) {
 }
 
 const Json& condition(const Json& object, std::string_view type) {
-  for (const Json& entry : at(object, "/status/conditions"))
+  for (const Json& entry : list_at(object, "/status/conditions"))
     if (is_text(entry, "/type", type)) return entry;
   return null;
 }
@@ -83,7 +91,8 @@ bool node_ready(const Json& node) {
 }
 
 bool pod_finished(const Json& pod) {
-  return is_text(pod, "/status/phase", "Succeeded") || is_text(pod, "/status/phase", "Failed");
+  const auto* phase = at(pod, "/status/phase").get_ptr<const std::string*>();
+  return phase && (*phase == "Succeeded" || *phase == "Failed");
 }
 
 bool waits_for_node(const Json& pod) {

@@ -1,6 +1,7 @@
 // The members of a JSON object, for the object type of nlohmann::basic_json: a map whose entries are in one vector,
 // sorted by key. The JSON of a simulated cluster is read, copied and compared far more often than it gets new members,
-// and with this map that takes a fraction of the time and of the memory that it takes with a tree.
+// and with this map that takes a fraction of the time and of the memory that it takes with a tree. The entries have
+// MemberNames instead of texts as keys.
 //
 // Unlike those of std::map, references and iterators are valid only until the next insertion or removal. Pure.
 #pragma once
@@ -14,18 +15,20 @@
 #include <utility>
 #include <vector>
 
+#include "placement/member_name.hpp"
+
 namespace haulout::placement {
 
-// nlohmann::basic_json prescribes the parameters. The entries are always in the order of their keys' bytes.
+// nlohmann::basic_json prescribes the parameters; Key is std::string. The entries are always in the order of their keys' bytes.
 template <class Key, class T, class IgnoredLess = std::less<>,
           class IgnoredAllocator = std::allocator<std::pair<const Key, T>>>
 class SortedMap {
-  using Entries = std::vector<std::pair<Key, T>>;
+  using Entries = std::vector<std::pair<MemberName, T>>;
 
  public:
   using key_type = Key;
   using mapped_type = T;
-  using value_type = std::pair<Key, T>;
+  using value_type = std::pair<MemberName, T>;
   using key_compare = std::less<>;
   using size_type = typename Entries::size_type;
   using difference_type = typename Entries::difference_type;
@@ -59,23 +62,24 @@ class SortedMap {
     if (found == end()) throw std::out_of_range("key not found");
     return found->second;
   }
-  T& operator[](const Key& key) { return emplace(key, T()).first->second; }
-  T& operator[](Key&& key) { return emplace(std::move(key), T()).first->second; }
+  T& operator[](std::string_view key) { return emplace(key, T()).first->second; }
 
-  template <class K, class V>
-  std::pair<iterator, bool> emplace(K&& key, V&& value) {
-    const std::string_view wanted(key);
+  template <class V>
+  std::pair<iterator, bool> emplace(std::string_view key, V&& value) {
     // Text that a program has written mostly has its members in order.
-    const auto place = entries_.empty() || std::string_view(entries_.back().first) < wanted
+    const auto place = entries_.empty() || entries_.back().first.view() < key
                            ? entries_.end()
-                           : std::lower_bound(entries_.begin(), entries_.end(), wanted, is_before);
-    if (place != entries_.end() && place->first == wanted) return {place, false};
-    return {entries_.emplace(place, std::forward<K>(key), std::forward<V>(value)), true};
+                           : std::lower_bound(entries_.begin(), entries_.end(), key, is_before);
+    if (place != entries_.end() && place->first.view() == key) return {place, false};
+    return {entries_.emplace(place, key, std::forward<V>(value)), true};
   }
-  std::pair<iterator, bool> insert(const value_type& entry) { return emplace(entry.first, entry.second); }
+  std::pair<iterator, bool> insert(const value_type& entry) { return emplace(entry.first.view(), entry.second); }
   template <class Iterator>
   void insert(Iterator first, Iterator last) {
-    for (; first != last; ++first) emplace(first->first, first->second);
+    for (; first != last; ++first) {
+      const std::string& key = first->first;
+      emplace(key, first->second);
+    }
   }
 
   iterator erase(const_iterator place) { return entries_.erase(place); }
@@ -93,16 +97,20 @@ class SortedMap {
   // With up to so many entries, comparing the lengths of all keys is faster than a binary search.
   static constexpr std::size_t few = 16;
 
-  static bool is_before(const value_type& entry, std::string_view key) { return std::string_view(entry.first) < key; }
+  static bool is_before(const value_type& entry, std::string_view key) { return entry.first.view() < key; }
+  // Different names of one length mostly begin differently.
+  static bool is_same(std::string_view name, std::string_view key) {
+    return name.size() == key.size() && (key.empty() || name.front() == key.front()) && name == key;
+  }
   // Returns the index of the key; that of the end if there is no such key.
   difference_type place_of(std::string_view key) const {
     const auto begin = entries_.begin(), end = entries_.end();
     auto place = begin;
     if (entries_.size() <= few) {
-      while (place != end && std::string_view(place->first) != key) ++place;
+      while (place != end && !is_same(place->first.view(), key)) ++place;
     } else {
       place = std::lower_bound(begin, end, key, is_before);
-      if (place != end && std::string_view(place->first) != key) place = end;
+      if (place != end && place->first.view() != key) place = end;
     }
     return place - begin;
   }

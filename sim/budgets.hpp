@@ -3,8 +3,9 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "sim/store.hpp"
@@ -74,8 +75,8 @@ class DisruptionController {
   void heal_stale_targets(const std::string& ns);
 
   World& world_;
-  std::set<Key> planned_;
-  std::map<Key, Pods> pods_;  // of each budget that was synced since its selector last changed
+  std::unordered_set<Key, HashOfKey> planned_;
+  std::unordered_map<Key, Pods, HashOfKey> pods_;  // of each budget that was synced since its selector last changed
 };
 
 }  // namespace haulout::sim

@@ -3,8 +3,8 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
+#include <unordered_map>
 
 #include "sim/call.hpp"
 #include "sim/status_bodies.hpp"
@@ -41,7 +41,7 @@ class Evictions {
   World& world_;
   // Number of writes of each budget by evictions. If it changes between an eviction's read and write, the write is a
   // conflict.
-  std::map<Key, std::uint64_t> budget_writes_;
+  std::unordered_map<Key, std::uint64_t, HashOfKey> budget_writes_;
 };
 
 }  // namespace haulout::sim

@@ -7,18 +7,25 @@
 namespace haulout::sim {
 namespace {
 
-// Returns true if the text is its own JSON text, without the quotes.
-bool is_plain(std::string_view text) {
-  return std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c < '\x7f' && c != '"' && c != '\\'; });
+// JSON writes such a character as it is, or with a backslash before it.
+bool is_plain(char c) {
+  return c >= ' ' && c < '\x7f';
 }
 
 void append_text(std::string& out, const std::string& text) {
-  if (!is_plain(text)) {
+  if (!std::all_of(text.begin(), text.end(), is_plain)) {
     out += Json(text).dump();
     return;
   }
   out += '"';
-  out += text;
+  std::string_view rest = text;
+  for (auto next = rest.find_first_of("\"\\"); next != rest.npos; next = rest.find_first_of("\"\\")) {
+    out += rest.substr(0, next);
+    out += '\\';
+    out += rest[next];
+    rest.remove_prefix(next + 1);
+  }
+  out += rest;
   out += '"';
 }
 

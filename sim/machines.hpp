@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <unordered_map>
 
 #include "sim/world.hpp"
 
@@ -41,9 +42,9 @@ class Kubelet {
   };
   World& world_;
   std::uint64_t plans_ = 0;
-  std::map<std::string, TimePoint> reporting_until_;  // time at which a kubelet ends its last report; key: node
-  std::map<std::string, Stopping> stopping_;          // the pods that are being stopped; key: UID
-  std::map<std::string, bool> starting_;              // the pods that are being started; key: UID
+  std::map<std::string, TimePoint> reporting_until_;    // time at which a kubelet ends its last report; key: node
+  std::unordered_map<std::string, Stopping> stopping_;  // the pods that are being stopped; key: UID
+  std::unordered_map<std::string, bool> starting_;      // the pods that are being started; key: UID
 };
 
 // The machines under the Nodes: they go down, boot with another boot ID, and register their Nodes again.

@@ -5,6 +5,12 @@
 
 namespace haulout::sim {
 
+std::size_t HashOfKey::operator()(const Key& key) const {
+  constexpr std::size_t factor = 31;
+  const std::hash<std::string> hash;
+  return (hash(key.name) * factor + hash(key.ns)) * factor + hash(key.resource);
+}
+
 std::string ResourceInfo::api_version() const {
   return group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version);
 }

@@ -45,6 +45,9 @@ struct Key {
   std::string name;
   auto operator<=>(const Key&) const = default;
 };
+struct HashOfKey {
+  std::size_t operator()(const Key& key) const;
+};
 
 // Functions from placement/objects.hpp, which placement and the simulation share.
 using placement::at;

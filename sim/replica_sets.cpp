@@ -63,6 +63,7 @@ std::vector<Object> Claims::claim_pods(const Object& set) {
   if (known.set != set) known = {set, selector_of(*set)};
   std::vector<Object> claimed;
   const std::vector<Judged> before = std::exchange(known.pods, {});
+  known.pods.reserve(before.size() + 1);
   auto expected = before.begin();  // both lists are by name, so a pod that has not changed is mostly the next one
   for (Object& pod : world_.store.list("pods", ns, By::controller, uid)) {
     const auto same = std::find_if(expected, before.end(), [&](const Judged& judged) { return judged.pod == pod; });

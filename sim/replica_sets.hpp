@@ -9,9 +9,9 @@
 //   - In the order of deletion: the restarts of containers and the creation time.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "placement/selector.hpp"
@@ -53,7 +53,7 @@ class Claims {
   Fate fate_of(const Known& known, const Object& pod);
 
   World& world_;
-  std::map<Key, Known> known_;
+  std::unordered_map<Key, Known, HashOfKey> known_;
   std::uint64_t examined_ = 0;
 };
 // Returns the ReplicaSets that would adopt the pod.

@@ -5,8 +5,8 @@
 // status.nominatedNodeName and waits. Borrows the world. No I/O; nothing fails.
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 
 #include "placement/room.hpp"
 #include "sim/world.hpp"
@@ -37,10 +37,10 @@ class Scheduler {
   World& world_;
   // The pods that are being scheduled. Key: UID; value: the chosen node, empty until one is chosen. From then on the
   // pod counts as using capacity of that node.
-  std::map<std::string, std::string> under_way_;
+  std::unordered_map<std::string, std::string> under_way_;
   // Pods and free capacity by node. Built when the first pod is scheduled, then updated with every change.
   std::optional<placement::Room> room_;
-  std::map<Key, Standing> standing_;  // the pods that `room_` counts, and on which node
+  std::unordered_map<Key, Standing, HashOfKey> standing_;  // the pods that `room_` counts, and on which node
   bool retry_planned_ = false;
   bool no_room_ = false;  // true if a pod fitted on no node when it was last tried
 };

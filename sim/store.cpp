@@ -145,12 +145,6 @@ const Index::Found& Index::find(By by, const std::string& value) const {
   return found == found_.end() ? nothing : found->second;
 }
 
-std::size_t Store::HashOfKey::operator()(const Key* key) const {
-  constexpr std::size_t factor = 31;
-  const std::hash<std::string> hash;
-  return (hash(key->name) * factor + hash(key->ns)) * factor + hash(key->resource);
-}
-
 Object Store::get(const Key& key) const {
   const auto found = entries_.find(&key);
   return found == entries_.end() ? nullptr : found->second->second;

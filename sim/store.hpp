@@ -184,8 +184,8 @@ class Store {
   void tell_restored(const Key& key, const Object& before, const Object& now);
 
   static constexpr std::size_t longest_history = 20'000;
-  struct HashOfKey {
-    std::size_t operator()(const Key* key) const;
+  struct HashOfPlace {
+    std::size_t operator()(const Key* key) const { return HashOfKey()(*key); }
   };
   struct SameKey {
     bool operator()(const Key* one, const Key* other) const { return *one == *other; }
@@ -196,7 +196,7 @@ class Store {
   Objects objects_;
   // The entries of `objects_`, by their keys. Most reads are of one object, and a search in the ordered map compares
   // many long keys.
-  std::unordered_map<const Key*, Objects::iterator, HashOfKey, SameKey> entries_;
+  std::unordered_map<const Key*, Objects::iterator, HashOfPlace, SameKey> entries_;
   Index index_;
   mutable std::uint64_t listed_ = 0;
   std::deque<Change> history_;

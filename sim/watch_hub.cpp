@@ -47,7 +47,12 @@ void WatchHub::send(WatchChannel& channel, std::string line) {
 }
 
 void WatchHub::send_object(WatchChannel& channel, std::string_view type, const Object& object) {
-  send(channel, fmt::format("{{\"type\":\"{}\",\"object\":{}}}\n", type, texts_.of(object)));
+  const std::string& text = texts_.of(object);
+  std::string line = fmt::format(R"({{"type":"{}","object":)", type);
+  line.reserve(line.size() + text.size() + 2);
+  line += text;
+  line += "}\n";
+  send(channel, std::move(line));
 }
 
 void WatchHub::send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end) {

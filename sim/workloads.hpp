@@ -2,8 +2,9 @@
 #pragma once
 
 #include <map>
-#include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "sim/objects.hpp"
 #include "sim/replica_sets.hpp"
@@ -50,9 +51,10 @@ class Workloads {
 
   World& world_;
   Claims claims_;
-  std::set<Key> planned_;
-  std::map<Key, unsigned> refusals_;      // number of pods of each controller that a quota has refused in a row
-  std::map<std::string, Object> newest_;  // newest pod of each controller, even if deleted; key: UID of the controller
+  std::unordered_set<Key, HashOfKey> planned_;
+  std::map<Key, unsigned> refusals_;  // number of pods of each controller that a quota has refused in a row
+  std::unordered_map<std::string, Object>
+      newest_;  // newest pod of each controller, even if deleted; key: UID of the controller
 };
 
 // Removes the finalizer `batch.kubernetes.io/job-tracking` from pods of Jobs that have ended, as the Job controller

@@ -49,7 +49,7 @@ Json random_value(Rng& rng, int depth) {
 }
 
 TEST(JsonText, IsThatOfDumpForRandomValues) {
-  Rng rng(1);
+  SeededRng rng(1);
   constexpr int values = 2000;
   for (int i = 0; i < values; ++i) {
     const Json value = random_value(rng, 4);
