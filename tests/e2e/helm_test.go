@@ -206,7 +206,7 @@ func TestHelmValues(t *testing.T) {
 			"+ " + agents + " .spec.updateStrategy.type: OnDelete", "- " + agents + " .spec.updateStrategy.type: RollingUpdate",
 			"- " + agents + " .spec.updateStrategy.rollingUpdate.maxUnavailable: 1"}},
 		{set("extraVolumes[0].name=v", "extraVolumeMounts[0].name=v", "extraEnv[0].name=V"), []string{
-			"+ " + pod + ".volumes[9].name: v", "+ " + pod + ".containers[0].volumeMounts[9].name: v",
+			"+ " + pod + ".volumes[10].name: v", "+ " + pod + ".containers[0].volumeMounts[10].name: v",
 			"+ " + pod + ".containers[0].env[3].name: V"}},
 		{set("extraVolumes=null", "extraVolumeMounts=null", "extraEnv=null", "podAnnotations=null", "podLabels=null", "affinity=null",
 			"serviceAccount.annotations=null", "image.pullSecrets=null"), nil},

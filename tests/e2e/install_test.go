@@ -167,7 +167,8 @@ func expectConfined(t *testing.T, daemonSet *appsv1.DaemonSet) {
 	}
 	want := map[string]bool{
 		"/proc/sys/kernel/random/boot_id": true, "/proc/sys/kernel/osrelease": true, "/etc/os-release": true,
-		"/etc/kernel/postinst.d": true, "/boot": true, "/etc/haulout": true, "/run": true, "/run/haulout": false,
+		"/etc/kernel/postinst.d": true, "/etc/apt/apt.conf.d": true, "/boot": true, "/etc/haulout": true, "/run": true,
+		"/run/haulout": false,
 	}
 	if fmt.Sprint(readOnly) != fmt.Sprint(want) {
 		t.Errorf("mounts of the host, read-only or not: %v, want %v", readOnly, want)
