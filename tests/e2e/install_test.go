@@ -24,6 +24,7 @@ func TestInstall(t *testing.T) {
 	})
 	t.Run("own share of the API server", func(t *testing.T) { expectOwnPriorityLevel(t, in) })
 	t.Run("Nodes after an uninstall", func(t *testing.T) { expectNothingLeft(t, in) })
+	t.Run("one node that is taken out", func(t *testing.T) { expectOneNodeTakenOut(t, in) })
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
 	t.Run("P11 a stolen token", func(t *testing.T) { expectAttacksFail(t, in) })
 	t.Run("P11 pods that are new", func(t *testing.T) { expectNewPodsSafe(t, in) })
