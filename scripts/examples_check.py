@@ -12,8 +12,8 @@ import textwrap
 
 ACCEPTED = "ok      config       the configuration is valid"
 NO_CLUSTER = 3  # exit code
-# Blocks of YAML in pages that are no configurations of agents: kustomizations, and Butane.
-OTHERS = ("patches:", "resources:", "variant:")
+# Blocks of YAML in pages that are no configurations of agents: kustomizations, values of the Helm chart, and Butane.
+OTHERS = ("patches:", "resources:", "fleetlockServer:", "variant:")
 
 
 def refusal(binary, file):

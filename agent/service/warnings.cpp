@@ -130,20 +130,42 @@ namespace {
 constexpr std::string_view automatic_reboot = "Unattended-Upgrade::Automatic-Reboot";
 
 struct PodRival {
-  const char* key;
-  const char* value;
-  const char* name;
-  const char* does;
+  std::string_view controller;  // kind of the object that controls the pod
+  std::string_view key;
+  std::string_view value;  // empty: any
+  std::string_view name;
+  std::string_view does;
 };
 
-// The labels that the manifests and charts of these programs set on their pods.
+// The labels that the manifests and charts of these programs set on their pods, and that the system upgrade controller
+// sets on the pods of its Jobs.
 constexpr PodRival pod_table[] = {
-    {"name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
-    {"app.kubernetes.io/name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
-    {"app", "flatcar-linux-update-agent", "the Flatcar Linux Update Operator's agent", "reboots nodes after updates"},
-    {"brupop.bottlerocket.aws/component", "agent", "the Bottlerocket update operator's agent",
+    {"DaemonSet", "name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
+    {"DaemonSet", "app.kubernetes.io/name", "kured", "kured", "reboots nodes when /var/run/reboot-required exists"},
+    {"DaemonSet", "app", "flatcar-linux-update-agent", "the Flatcar Linux Update Operator's agent",
+     "reboots nodes after updates"},
+    {"DaemonSet", "brupop.bottlerocket.aws/component", "agent", "the Bottlerocket update operator's agent",
      "updates and reboots Bottlerocket nodes"},
+    {"Job", "upgrade.cattle.io/plan", "", "a Plan of the system upgrade controller",
+     "may cordon, drain, reboot and uncordon the node"},
 };
+
+bool is(const PodRival& rival, const k8s::Pod& pod) {
+  if (pod.finished() || !pod.controller || pod.controller->kind != rival.controller) return false;
+  const auto label = k8s::value_at(pod.labels, rival.key);
+  return label && (rival.value.empty() || *label == rival.value);
+}
+
+// A Plan may be about something else than the operating system, such as an upgrade of k3s. Then it stays. If a Plan is
+// deleted while its pod runs, the controller deletes the pod in the middle of its work.
+std::string way_out(const PodRival& rival, const k8s::Pod& pod) {
+  if (rival.controller == "DaemonSet")
+    return fmt::format("remove it: kubectl delete daemonset -n {} {}", pod.ns, pod.controller->name);
+  return fmt::format(
+      "if it updates the operating system, remove it when this pod has ended: kubectl delete plans.upgrade.cattle.io "
+      "-n {} {}; otherwise let the agent wait for such pods, with blocking-pod-selector {}",
+      pod.ns, k8s::value_at(pod.labels, rival.key).value_or(""), rival.key);
+}
 
 void add(Result<std::vector<std::string>> some, const char* what, Rivals& rivals) {
   if (!some) {
@@ -158,16 +180,10 @@ void add(Result<std::vector<std::string>> some, const char* what, Rivals& rivals
 std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods) {
   std::vector<std::string> out;
   for (const k8s::Pod& pod : pods) {
-    if (pod.finished() || !pod.controller || pod.controller->kind != "DaemonSet") continue;
-    for (const PodRival& rival : pod_table) {
-      const auto label = pod.labels.find(rival.key);
-      if (label == pod.labels.end() || label->second != rival.value) continue;
-      out.push_back(
-          fmt::format("{} runs on this node (pod {}): it {} without waiting for a slot; remove it: kubectl delete "
-                      "daemonset -n {} {}",
-                      rival.name, pod.key(), rival.does, pod.ns, pod.controller->name));
-      break;
-    }
+    const auto* const rival = std::ranges::find_if(pod_table, [&](const PodRival& each) { return is(each, pod); });
+    if (rival != std::end(pod_table))
+      out.push_back(fmt::format("{} runs on this node (pod {}): it {} without waiting for a slot; {}", rival->name,
+                                pod.key(), rival->does, way_out(*rival, pod)));
   }
   return out;
 }

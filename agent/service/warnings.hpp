@@ -37,8 +37,8 @@ struct Cautions {
 boost::asio::awaitable<Cautions> find_cautions(k8s::Client& client, const AgentConfig& config, const HostRoot& root,
                                                k8s::Node node, TimePoint deadline);
 
-// Returns one sentence for each other program that runs as a pod on the node and reboots it, such as kured: its name,
-// what it does, how to stop it. Pure.
+// Returns one sentence for each other program that runs as a pod on the node and reboots it, such as kured or a Plan of
+// the system upgrade controller: its name, what it does, how to stop it. Pure.
 std::vector<std::string> pod_rivals(const std::vector<k8s::Pod>& pods);
 // Returns one sentence if apt's configuration on the host lets unattended-upgrades reboot the machine
 // (Unattended-Upgrade::Automatic-Reboot), otherwise nothing. Fails as HostRoot does.

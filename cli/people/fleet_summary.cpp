@@ -20,8 +20,7 @@ bool degraded(const NodeView& node) {
 
 std::string bucket(const NodeView& node) {
   if (!node.agent) return "without an agent";
-  if (waits(node)) return "waiting";
-  if (is_under_way(node.state) || degraded(node)) return node.state;
+  if (waits(node) || is_under_way(node.state) || degraded(node)) return node.state;
   if (node.state == to_string(agent::State::idle) && node.reboot_required == "false") return "up to date";
   if (node.state == to_string(agent::State::idle) && node.reboot_required == "true") return "blocked";
   return "unknown";
@@ -133,7 +132,7 @@ Fleet fleet_of(const std::vector<k8s::Node>& nodes, FleetFacts facts, bool whole
 }
 
 std::vector<Count> counts(const std::vector<NodeView>& nodes) {
-  std::vector<Count> all{{"up to date"}, {"blocked"}, {"waiting"}};
+  std::vector<Count> all{{"up to date"}, {"blocked"}, {"pending"}, {"waiting"}};
   for (const agent::State state : agent::all_states)
     if (duties_of(state).turn == agent::Duty::yes) all.push_back({std::string(to_string(state))});
   for (const char* what : {"degraded", "unknown", "without an agent"}) all.push_back({what});

@@ -4,8 +4,8 @@
   make_chart.py            writes them
   make_chart.py --check    changes nothing; prints a line for each part that is not up to date; exit code 1 if there is any
 
-  files/                        copies of the objects in packaging/kustomize (base and components), of the alert rules and
-                                of dashboards in packaging/grafana, which templates read
+  files/                        copies of the objects in packaging/kustomize (base, components, fleetlock-server), of the
+                                alert rules and of dashboards in packaging/grafana, which templates read
   values.schema.json            the schema of `config`, from the tables of docs/configuration.md
   values.yaml                   the list of options below `config`, from the same tables
   Chart.yaml                    the version, from CMakeLists.txt
@@ -156,7 +156,9 @@ def chart(text):
 def copies():
     """Yields (path in the chart, text) of the files that the templates read."""
     kustomize = ROOT / "packaging/kustomize"
-    for path in sorted([*kustomize.glob("base/*.yaml"), *kustomize.glob("components/**/*.yaml")]):
+    objects = [path for pattern in ("base/*.yaml", "components/**/*.yaml", "fleetlock-server/*.yaml")
+               for path in kustomize.glob(pattern)]
+    for path in sorted(objects):
         if path.name not in ("kustomization.yaml", "config.yaml"):
             yield f"files/{path.relative_to(kustomize)}", path.read_text()
     for path in sorted((ROOT / "packaging/grafana").glob("*.json")):

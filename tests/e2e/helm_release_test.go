@@ -111,6 +111,7 @@ func TestHelmRelease(t *testing.T) {
 			t.Errorf("the rights of the later revision are left: %v", err)
 		}
 	})
+	t.Run("a label takes the agent from a node", func(t *testing.T) { in.expectAgentTakenAway(t) })
 	t.Run("uninstall", func(t *testing.T) {
 		in.helm(t, "uninstall", "haulout")
 		in.expectNothingInstalled(t)

@@ -42,9 +42,10 @@ func (h Helm) objects(t *testing.T, args ...string) Objects {
 	return objects
 }
 
-func kustomized(t *testing.T, components ...string) Objects {
+// kustomized returns the objects of the base, of these further kustomizations and of these components.
+func kustomized(t *testing.T, more []string, components ...string) Objects {
 	t.Helper()
-	dir, err := kustomization(t.TempDir(), components...)
+	dir, err := kustomizationWith(t.TempDir(), more, components...)
 	must(t, err)
 	text, err := cluster.AdminKubectl(t.Context(), "kustomize", dir)
 	must(t, err)
@@ -132,39 +133,60 @@ func withoutEmptyLines(value any) {
 // By default the chart has the objects of the kustomize base, and each switch has those of the component of the same name.
 func TestHelmRendersWhatKustomizeDoes(t *testing.T) {
 	h := newHelm(t)
-	surge := set("surge.policy=true", "surge.rights=true")
+	surge, fleetLock := set("surge.policy=true", "surge.rights=true"), []string{"fleetlock-server"}
 	for _, r := range []struct {
 		name       string
 		args       []string
 		components []string
+		more       []string
 	}{
-		{"default", nil, nil},
-		{"policies only", set("policiesOnly=true"), []string{"policies-only"}},
-		{"unmarked kubelets", set("unmarkedKubelets=true"), []string{"unmarked-kubelets"}},
-		{"kubelet credentials", set("kubeletCredentials=true"), []string{"kubelet-credentials"}},
-		{"Bottlerocket", set("bottlerocket=true"), []string{"bottlerocket"}},
-		{"guards", set("guards=true"), []string{"guards"}},
-		{"surge", surge, []string{"surge"}},
-		{"eviction requests", set("evictionRequests.policy=true", "evictionRequests.rights=true"), []string{"eviction-requests"}},
-		{"network policy", set("networkPolicy.enabled=true"), []string{"network-policy"}},
-		{"pod monitor", set("podMonitor.enabled=true"), []string{"pod-monitor"}},
+		{name: "default"},
+		{"policies only", set("policiesOnly=true"), []string{"policies-only"}, nil},
+		{"unmarked kubelets", set("unmarkedKubelets=true"), []string{"unmarked-kubelets"}, nil},
+		{"kubelet credentials", set("kubeletCredentials=true"), []string{"kubelet-credentials"}, nil},
+		{"Bottlerocket", set("bottlerocket=true"), []string{"bottlerocket"}, nil},
+		{"guards", set("guards=true"), []string{"guards"}, nil},
+		{"surge", surge, []string{"surge"}, nil},
+		{"eviction requests", set("evictionRequests.policy=true", "evictionRequests.rights=true"), []string{"eviction-requests"}, nil},
+		{"network policy", set("networkPolicy.enabled=true"), []string{"network-policy"}, nil},
+		{"pod monitor", set("podMonitor.enabled=true"), []string{"pod-monitor"}, nil},
 		{"policies only, with surge and guards", slices.Concat(set("policiesOnly=true", "guards=true"), surge),
-			[]string{"policies-only", "surge", "guards"}},
-		{"Bottlerocket, policies only", set("policiesOnly=true", "bottlerocket=true"), []string{"policies-only", "bottlerocket"}},
+			[]string{"policies-only", "surge", "guards"}, nil},
+		{"Bottlerocket, policies only", set("policiesOnly=true", "bottlerocket=true"), []string{"policies-only", "bottlerocket"}, nil},
 		{"kubelet credentials, unmarked", set("kubeletCredentials=true", "unmarkedKubelets=true"),
-			[]string{"unmarked-kubelets", "kubelet-credentials"}},
+			[]string{"unmarked-kubelets", "kubelet-credentials"}, nil},
+		{"FleetLock server", set("fleetlockServer.enabled=true"), nil, fleetLock},
+		{"FleetLock server for kubelet credentials", set("fleetlockServer.enabled=true", "kubeletCredentials=true"),
+			[]string{"kubelet-credentials"}, fleetLock},
 	} {
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
-			chart, base := h.objects(t, r.args...), kustomized(t, r.components...)
+			chart, base := h.objects(t, r.args...), kustomized(t, r.more, r.components...)
 			alike(t, chart, base)
 			if changes := chart.Changes(base); len(changes) > 0 {
 				t.Errorf("+ is only in the chart, - only in kustomize:\n%s", strings.Join(changes, "\n"))
 			}
-			if len(r.components) > 0 && len(chart.Changes(h.objects(t))) < 2 {
+			if len(r.args) > 0 && len(chart.Changes(h.objects(t))) < 2 {
 				t.Errorf("the switch changes nothing but the checksum")
 			}
 		})
+	}
+}
+
+// Agents with the credentials of their kubelets need no rights. Their FleetLock server in the same namespace does, and the
+// quota limits its slots.
+func TestKubeletCredentialsKeepTheFleetLockServer(t *testing.T) {
+	objects := kustomized(t, []string{"fleetlock-server"}, "kubelet-credentials")
+	for _, kept := range []string{"Role haulout/haulout-fleetlock", "RoleBinding haulout/haulout-fleetlock",
+		"ValidatingAdmissionPolicy haulout-machine-slots", "ResourceQuota haulout/haulout-slots"} {
+		if objects[kept] == nil {
+			t.Errorf("there is no %s", kept)
+		}
+	}
+	for key := range objects {
+		if strings.Contains(key, "Role") && !strings.HasSuffix(key, " haulout/haulout-fleetlock") {
+			t.Errorf("the agents have the rights of %s", key)
+		}
 	}
 }
 
@@ -206,7 +228,7 @@ func TestHelmValues(t *testing.T) {
 			"+ " + agents + " .spec.updateStrategy.type: OnDelete", "- " + agents + " .spec.updateStrategy.type: RollingUpdate",
 			"- " + agents + " .spec.updateStrategy.rollingUpdate.maxUnavailable: 1"}},
 		{set("extraVolumes[0].name=v", "extraVolumeMounts[0].name=v", "extraEnv[0].name=V"), []string{
-			"+ " + pod + ".volumes[9].name: v", "+ " + pod + ".containers[0].volumeMounts[9].name: v",
+			"+ " + pod + ".volumes[10].name: v", "+ " + pod + ".containers[0].volumeMounts[10].name: v",
 			"+ " + pod + ".containers[0].env[3].name: V"}},
 		{set("extraVolumes=null", "extraVolumeMounts=null", "extraEnv=null", "podAnnotations=null", "podLabels=null", "affinity=null",
 			"serviceAccount.annotations=null", "image.pullSecrets=null"), nil},
@@ -220,6 +242,93 @@ func TestHelmValues(t *testing.T) {
 			t.Parallel()
 			expectChanges(t, h.objects(t, r.args...).Changes(h.objects(t)), r.want)
 		})
+	}
+}
+
+// Each value of the FleetLock servers changes what its description says, and nothing else.
+func TestHelmFleetLockServer(t *testing.T) {
+	h := newHelm(t)
+	on := set("fleetlockServer.enabled=true")
+	plain := h.objects(t, on...)
+	const deployment, service = "Deployment haulout/haulout-fleetlock", "Service haulout/haulout-fleetlock"
+	const pod, policy = deployment + " .spec.template.spec", "NetworkPolicy haulout/haulout-fleetlock"
+	const limit = ".containers[0].args[5]: --max-unavailable="
+	for _, r := range []struct {
+		args []string
+		want []string // as of TestHelmValues
+	}{
+		{set("fleetlockServer.pools={web,edge}", "fleetlockServer.maxUnavailable=3"), []string{
+			"+ " + pod + ".containers[0].args[4]: --pool=web", "- " + pod + ".containers[0].args[4]: --pool=default",
+			"+ " + pod + ".containers[0].args[5]: --pool=edge", "- " + pod + limit + "1",
+			"+ " + pod + ".containers[0].args[6]: --max-unavailable=3"}},
+		{set("fleetlockServer.maxUnavailable=20"), []string{"+ " + pod + limit + "20", "- " + pod + limit + "1"}},
+		{set("fleetlockServer.replicas=3", "fleetlockServer.resources.limits.memory=1Gi"), []string{
+			"+ " + deployment + " .spec.replicas: 3", "- " + deployment + " .spec.replicas: 2",
+			"+ " + pod + ".containers[0].resources.limits.memory: 1Gi", "- " + pod + ".containers[0].resources.limits.memory: 128Mi"}},
+		{set("fleetlockServer.nodeSelector.a=b", "fleetlockServer.tolerations[0].key=k", "fleetlockServer.affinity.podAffinity.x=y"),
+			[]string{"+ " + pod + ".nodeSelector.a: b", "+ " + pod + ".tolerations[0].key: k", "+ " + pod + ".affinity.podAffinity.x: y"}},
+		{set("fleetlockServer.service.type=NodePort", "fleetlockServer.service.annotations.a=b"), []string{
+			"+ " + service + " .spec.type: NodePort", "+ " + service + " .spec.externalTrafficPolicy: Cluster",
+			"+ " + service + " .metadata.annotations.a: b"}},
+		{set("fleetlockServer.service.type=LoadBalancer", "fleetlockServer.service.loadBalancerSourceRanges={192.0.2.0/24}",
+			"fleetlockServer.service.externalTrafficPolicy=Local"), []string{
+			"+ " + service + " .spec.type: LoadBalancer", "+ " + service + " .spec.externalTrafficPolicy: Local",
+			"+ " + service + " .spec.loadBalancerSourceRanges[0]: 192.0.2.0/24"}},
+		{set("fleetlockServer.clients[0].ipBlock.cidr=192.0.2.0/24"), []string{"+ " + policy}},
+	} {
+		t.Run(strings.Join(r.args, " "), func(t *testing.T) {
+			t.Parallel()
+			expectChanges(t, h.objects(t, slices.Concat(on, r.args)...).Changes(plain), r.want)
+			if without := h.objects(t, r.args...).Changes(h.objects(t)); len(without) > 0 {
+				t.Errorf("without fleetlockServer.enabled there are changes: %v", without)
+			}
+		})
+	}
+
+	// The servers and the agents have the same image, and the same limit unless it is set.
+	all := h.objects(t, slices.Concat(on, set("image.repository=registry.example/h", "image.tag=v1", "image.pullPolicy=Always",
+		"image.pullSecrets[0].name=secret", "config.max-unavailable=7", "serviceAccount.annotations.a=b"))...)
+	var image, pull, secrets []any
+	for _, object := range []string{agents, deployment} {
+		spec := at(t, all[object], "spec", "template", "spec")
+		container := at(t, spec, "containers").([]any)[0]
+		image, pull = append(image, at(t, container, "image")), append(pull, at(t, container, "imagePullPolicy"))
+		secrets = append(secrets, at(t, at(t, spec, "imagePullSecrets").([]any)[0], "name"))
+	}
+	for _, pair := range [][]any{image, pull, secrets} {
+		if pair[0] != pair[1] {
+			t.Errorf("the agents have %v, the servers %v", pair[0], pair[1])
+		}
+	}
+	expectArgument(t, all, "--max-unavailable=7")
+	if _, there := at(t, all["ServiceAccount haulout/haulout-fleetlock"], "metadata").(map[string]any)["annotations"]; there {
+		t.Error("the ServiceAccount of the servers has the annotations of the agents' one")
+	}
+	expectArgument(t, h.objects(t, slices.Concat(on, set("config.max-unavailable=10%", "fleetlockServer.maxUnavailable=4"))...),
+		"--max-unavailable=4")
+	expectArgument(t, h.objects(t, slices.Concat(on, set("config.max-unavailable=null"))...), "--max-unavailable=1")
+	policySpec := at(t, h.objects(t, slices.Concat(on, set("fleetlockServer.clients[0].ipBlock.cidr=192.0.2.0/24"))...)[policy], "spec")
+	selected := at(t, policySpec, "podSelector", "matchLabels").(map[string]any)
+	if labels := at(t, plain[deployment], "spec", "template", "metadata", "labels").(map[string]any); !maps.Equal(labels, selected) {
+		t.Errorf("the NetworkPolicy selects %v, and the pods have %v", selected, labels)
+	}
+	ingress := at(t, policySpec, "ingress").([]any)[0]
+	port := at(t, ingress, "ports").([]any)[0]
+	container := at(t, plain[deployment], "spec", "template", "spec", "containers").([]any)[0]
+	if name := at(t, at(t, container, "ports").([]any)[0], "name"); at(t, port, "port") != name {
+		t.Errorf("the NetworkPolicy admits the port %v, not %v", port, name)
+	}
+	if cidr := at(t, at(t, ingress, "from").([]any)[0], "ipBlock", "cidr"); cidr != "192.0.2.0/24" {
+		t.Errorf("the NetworkPolicy admits %v", cidr)
+	}
+}
+
+// expectArgument looks for an argument of the FleetLock servers.
+func expectArgument(t *testing.T, objects Objects, want string) {
+	t.Helper()
+	container := at(t, objects["Deployment haulout/haulout-fleetlock"], "spec", "template", "spec", "containers").([]any)[0]
+	if args := at(t, container, "args").([]any); !slices.Contains(args, any(want)) {
+		t.Errorf("%s is missing in %v", want, args)
 	}
 }
 
@@ -311,7 +420,8 @@ func TestHelmDashboard(t *testing.T) {
 func TestHelmNamespace(t *testing.T) {
 	h := newHelm(t)
 	all := set("guards=true", "surge.policy=true", "surge.rights=true", "evictionRequests.policy=true", "evictionRequests.rights=true",
-		"networkPolicy.enabled=true", "podMonitor.enabled=true", "prometheusRule.enabled=true")
+		"networkPolicy.enabled=true", "podMonitor.enabled=true", "prometheusRule.enabled=true", "fleetlockServer.enabled=true",
+		"fleetlockServer.clients[0].ipBlock.cidr=192.0.2.0/24")
 	for _, more := range [][]string{nil, set("policiesOnly=true")} {
 		usual, err := h.Template(t.Context(), slices.Concat(all, more)...)
 		must(t, err)
@@ -372,6 +482,14 @@ func TestHelmRefusesMistakes(t *testing.T) {
 		{set("surge.rights=true"), []string{"set surge.policy to true"}},
 		{set("evictionRequests.rights=true"), []string{"set evictionRequests.policy to true"}},
 		{set("policiesOnly=true", "kubeletCredentials=true"), []string{"policiesOnly and kubeletCredentials exclude each other"}},
+		{set("fleetlockServer.enabled=true", "config.max-unavailable=10%"), []string{"10%", "set fleetlockServer.maxUnavailable to a number"}},
+		{set("fleetlockServer.enabled=true", "config.max-unavailable=0"), []string{"config.max-unavailable is 0"}},
+		{set("fleetlockServer.maxUnavailable=10%"), []string{"/fleetlockServer/maxUnavailable"}},
+		{set("fleetlockServer.maxUnavailable=0"), []string{"/fleetlockServer/maxUnavailable"}},
+		{set("fleetlockServer.pools={}"), []string{"/fleetlockServer/pools"}},
+		{set("fleetlockServer.pools={a b}"), []string{"/fleetlockServer/pools/0", "'a b'"}},
+		{set("fleetlockServer.service.type=ExternalName"), []string{"/fleetlockServer/service/type"}},
+		{set("fleetlockServer.service.loadBalancerSourceRanges={192.0.2.0/24}"), []string{"only with the type LoadBalancer"}},
 		{set("priorityClass.name="), []string{"set priorityClass.create to false"}},
 		{[]string{"--kube-version=1.35.2"}, []string{"Kubernetes v1.35.2", "set policiesOnly to true"}},
 		{[]string{"--kube-version=1.29.0", "--set", "policiesOnly=true"}, []string{">=1.30.0"}},

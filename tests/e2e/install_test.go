@@ -24,6 +24,7 @@ func TestInstall(t *testing.T) {
 	})
 	t.Run("own share of the API server", func(t *testing.T) { expectOwnPriorityLevel(t, in) })
 	t.Run("Nodes after an uninstall", func(t *testing.T) { expectNothingLeft(t, in) })
+	t.Run("one node that is taken out", func(t *testing.T) { expectOneNodeTakenOut(t, in) })
 	t.Run("P11 own Node only", func(t *testing.T) { expectOwnNodeOnly(t, in) })
 	t.Run("P11 a stolen token", func(t *testing.T) { expectAttacksFail(t, in) })
 	t.Run("P11 pods that are new", func(t *testing.T) { expectNewPodsSafe(t, in) })
@@ -167,7 +168,8 @@ func expectConfined(t *testing.T, daemonSet *appsv1.DaemonSet) {
 	}
 	want := map[string]bool{
 		"/proc/sys/kernel/random/boot_id": true, "/proc/sys/kernel/osrelease": true, "/etc/os-release": true,
-		"/etc/kernel/postinst.d": true, "/boot": true, "/etc/haulout": true, "/run": true, "/run/haulout": false,
+		"/etc/kernel/postinst.d": true, "/etc/apt/apt.conf.d": true, "/boot": true, "/etc/haulout": true, "/run": true,
+		"/run/haulout": false,
 	}
 	if fmt.Sprint(readOnly) != fmt.Sprint(want) {
 		t.Errorf("mounts of the host, read-only or not: %v, want %v", readOnly, want)

@@ -17,6 +17,11 @@ func manifests() (string, error) {
 // kustomization writes a kustomization with the shipped base and these components, as a user would, and returns its
 // directory.
 func kustomization(dir string, components ...string) (string, error) {
+	return kustomizationWith(dir, nil, components...)
+}
+
+// kustomizationWith does the same with further kustomizations beside the base.
+func kustomizationWith(dir string, more []string, components ...string) (string, error) {
 	shipped, err := manifests()
 	if err != nil {
 		return "", err
@@ -32,7 +37,11 @@ func kustomization(dir string, components ...string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := fmt.Sprintf("resources:\n- %s\ncomponents:\n", filepath.Join(relative, "base"))
+	text := "resources:\n"
+	for _, resource := range append([]string{"base"}, more...) {
+		text += fmt.Sprintf("- %s\n", filepath.Join(relative, resource))
+	}
+	text += "components:\n"
 	for _, component := range components {
 		text += fmt.Sprintf("- %s\n", filepath.Join(relative, "components", component))
 	}

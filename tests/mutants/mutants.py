@@ -3,7 +3,8 @@
 
   mutants.py              applies every patch in the folder of this file in turn, builds, runs and prints the table
   mutants.py NAME…        only these patches
-  mutants.py --check      only checks that each patch and each line of equivalent.txt still fits this tree and is complete
+  mutants.py --check      only checks that each patch and each line of equivalent.txt still fits this tree and is complete;
+                          names the mutants that have no row in docs/reliability.md yet
   mutants.py --random N [--seed S] [--folder F]… [--program P]…
                           N random mutants instead (random_mutants.py): prints their score by folder, and the survivors
                           as diffs. Survivors do not fail the run; a person examines them. Mutants that make no difference
@@ -192,12 +193,23 @@ def row(mutant, seed, tests):
     return f"| `{mutant.name}` | {mutant.said['What']} | {mutant.said['Promise']} | {by_seed} | {by_test} |"
 
 
+def by_name(lines):
+    """Returns the rows among these lines of a page, by the names of their mutants."""
+    return {line.split("`")[1]: line for line in lines if line.startswith("| `")}
+
+
+def without_row(text, names):
+    """Returns the names of the mutants that have no row in the table of the page."""
+    table = text.split(BEGIN)[1].split(END)[0]
+    return sorted(set(names) - by_name(table.splitlines()).keys())
+
+
 def merged(text, rows, names):
     """Returns the page with these rows in its table. Keeps the older rows of other mutants that still exist."""
     before, rest = text.split(BEGIN)
     table, after = rest.split(END)
-    by_name = {line.split("`")[1]: line for line in [*table.splitlines(), *rows] if line.startswith("| `")}
-    lines = [BEGIN, *HEAD, *(by_name[name] for name in sorted(by_name) if name in names), END]
+    kept = by_name([*table.splitlines(), *rows])
+    lines = [BEGIN, *HEAD, *(kept[name] for name in sorted(kept) if name in names), END]
     return before + "\n".join(lines) + after
 
 
@@ -255,6 +267,8 @@ def main():
                 raise Broken(f"tests/{folder} makes no program {name}: correct PROGRAMS")
     if asked.check:
         print(f"{len(mutants)} mutants apply")
+        if lacking := without_row(PAGE.read_text(encoding="utf-8"), [mutant.name for mutant in mutants]):
+            print(f"{len(lacking)} of them have no row in {PAGE.relative_to(ROOT)} yet: {', '.join(lacking)}")
         return 0
     chosen = [mutant for mutant in mutants if not asked.names or mutant.name in asked.names]
 

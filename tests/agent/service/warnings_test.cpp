@@ -173,6 +173,19 @@ TEST(PodRivals, AreKnownByTheirLabels) {
   EXPECT_THAT(pod_rivals({finished}), IsEmpty());
 }
 
+TEST(PodRivals, ThePodOfAPlanIsOneWhileItRuns) {
+  const std::map<std::string, std::string> labels = {{"upgrade.cattle.io/controller", "system-upgrade-controller"},
+                                                     {"upgrade.cattle.io/plan", "the-plan"}};
+  auto pod = pod_of("Job", labels);
+  EXPECT_THAT(pod_rivals({pod}),
+              ElementsAre(AllOf(HasSubstr("Plan of the system upgrade controller"), HasSubstr("pod kube-system/x-1"),
+                                HasSubstr("remove it when this pod has ended: kubectl delete plans.upgrade.cattle.io "
+                                          "-n kube-system the-plan;"),
+                                HasSubstr("blocking-pod-selector upgrade.cattle.io/plan"))));
+  pod.phase = k8s::PodPhase::succeeded;
+  EXPECT_THAT(pod_rivals({pod, pod_of("DaemonSet", labels), pod_of("Job", {{"name", "kured"}})}), IsEmpty());
+}
+
 using FileRivals = haulout::testing::HostTest;
 
 TEST_F(FileRivals, UnattendedUpgradesThatReboots) {

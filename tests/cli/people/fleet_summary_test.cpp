@@ -197,8 +197,8 @@ TEST(FleetSummaryTest, EveryStateIsCountedOnce) {
   for (const Count& count : counts(fleet(nodes).nodes)) all += count.nodes;
   EXPECT_EQ(all, nodes.size());
   EXPECT_EQ(count_line(fleet(nodes).nodes),
-            "15 nodes: 1 up to date, 1 blocked, 2 waiting, 1 draining, 1 updating, 1 ready, 1 rebooting, 1 verifying, "
-            "1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
+            "15 nodes: 1 up to date, 1 blocked, 1 pending, 1 waiting, 1 draining, 1 updating, 1 ready, 1 rebooting, "
+            "1 verifying, 1 uncordoning, 1 soaking, 1 degraded, 2 unknown, 1 without an agent");
 }
 
 TEST(FleetSummaryTest, AFleetThatIsWellHoldsNothing) {

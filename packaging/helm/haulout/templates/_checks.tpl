@@ -14,6 +14,11 @@
 {{- if and (semverCompare "<1.36.0-0" $version) (not .policiesOnly) (not .kubeletCredentials) -}}
 {{- fail (printf "agents cannot act as their nodes in Kubernetes %s, but from 1.36 on: set policiesOnly to true. If this is not the version of your cluster, because Helm did not ask it, add --kube-version" $version) -}}
 {{- end -}}
+{{- with .fleetlockServer.service -}}
+{{- if and .loadBalancerSourceRanges (ne .type "LoadBalancer") -}}
+{{- fail "fleetlockServer.service.loadBalancerSourceRanges has an effect only with the type LoadBalancer: set fleetlockServer.service.type, or remove the ranges" -}}
+{{- end -}}
+{{- end -}}
 {{- if and .priorityClass.create (not .priorityClass.name) -}}
 {{- fail "priorityClass.create needs priorityClass.name: set a name, or set priorityClass.create to false" -}}
 {{- end -}}

@@ -68,7 +68,7 @@
 {{- define "haulout.forBottlerocket" -}}
 {{- $_ := set .pod.securityContext.seLinuxOptions "type" "super_t" -}}
 {{- include "haulout.addFlags" (dict "agent" .agent "flags" (list "--backend=bottlerocket")) -}}
-{{- $unused := list "kernel-hooks" "boot" "host-config" -}}
+{{- $unused := list "kernel-hooks" "apt-options" "boot" "host-config" -}}
 {{- $volumes := list -}}
 {{- range .pod.volumes }}{{ if not (has .name $unused) }}{{ $volumes = append $volumes . }}{{ end }}{{ end -}}
 {{- $mounts := list -}}

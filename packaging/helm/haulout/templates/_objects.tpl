@@ -26,6 +26,7 @@ system:serviceaccount:{{ .Values.namespace.name }}:haulout
 {{- if .guards }}{{ $patterns = append $patterns "files/components/guards/*.yaml" }}{{ end -}}
 {{- if .networkPolicy.enabled }}{{ $patterns = append $patterns "files/components/network-policy/*.yaml" }}{{ end -}}
 {{- if .podMonitor.enabled }}{{ $patterns = append $patterns "files/components/pod-monitor/*.yaml" }}{{ end -}}
+{{- if .fleetlockServer.enabled }}{{ $patterns = append $patterns "files/fleetlock-server/*.yaml" }}{{ end -}}
 {{- range $name, $wanted := dict "surge" .surge "eviction-requests" .evictionRequests -}}
 {{- if $wanted.policy }}{{ $patterns = append $patterns (printf "files/components/%s/policy-*.yaml" $name) }}{{ end -}}
 {{- if $wanted.rights }}{{ $patterns = append $patterns (printf "files/components/%s/rbac-*.yaml" $name) }}{{ end -}}
@@ -54,7 +55,7 @@ left out
 left out
 {{- else if and $values.policiesOnly $is_policy (eq $name "haulout-node-evictions") -}}
 left out
-{{- else if and $values.kubeletCredentials (or $is_right (eq $kind "ResourceQuota")) -}}
+{{- else if and $values.kubeletCredentials $is_right (eq (index .object.metadata.labels "app.kubernetes.io/name") "haulout") -}}
 left out
 {{- else if and $values.kubeletCredentials $is_policy (has $name (list "haulout-own-node" "haulout-own-slots" "haulout-own-events")) -}}
 left out
@@ -73,6 +74,8 @@ left out
 {{- end -}}
 {{- else if eq $object.kind "DaemonSet" -}}
 {{- include "haulout.changeDaemonSet" . -}}
+{{- else if eq $name "haulout-fleetlock" -}}
+{{- include "haulout.changeFleetlockServer" . -}}
 {{- else if eq $object.kind "ServiceAccount" -}}
 {{- with $values.serviceAccount.annotations }}{{ $_ := set $object.metadata "annotations" . }}{{ end -}}
 {{- else if eq $object.kind "PriorityClass" -}}
