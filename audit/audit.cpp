@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
 #include <set>
 #include <tuple>
 
@@ -29,6 +30,31 @@ Result<> check_manifests(const std::vector<Json>& objects) {
   return Error(Errc::decode,
                "the files have no nodes, and no workloads or budgets either; give a snapshot (kubectl get "
                "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,svc -A -o json), or manifests with workloads");
+}
+
+// Returns the file of each object, by "namespace/kind/name" as in Finding::object. Adds the namespace `default` to
+// objects without one, as expanded() does.
+std::map<std::string, std::string> files_of(const rehearse::SnapshotObjects& read) {
+  std::map<std::string, std::string> files;
+  auto object = read.all.begin();
+  for (const auto& [file, objects] : read.parts)
+    for (const auto end = object + static_cast<std::ptrdiff_t>(objects); object != end; ++object) {
+      const sim::ResourceInfo* info = sim::find_kind(sim::text(*object, "/kind"));
+      const std::string ns = sim::ns_of(*object);
+      const bool named = !ns.empty() || !info || !info->namespaced;
+      files.try_emplace(OwnerName{named ? ns : "default", sim::text(*object, "/kind"), sim::name_of(*object)}.text(),
+                        file);
+    }
+  return files;
+}
+
+void name_files(Report& report, const std::map<std::string, std::string>& files) {
+  for (Owner& owner : report.owners)
+    for (Finding& finding : owner.findings) {
+      auto file = files.find(finding.object);
+      if (file == files.end()) file = files.find(owner.name.text());
+      if (file != files.end()) finding.file = file->second;
+    }
 }
 
 // A drain without a time limit counts as blocked when it has not ended after this time and the longest grace period.
@@ -223,8 +249,9 @@ class Audit {
 Result<Report> audit(AuditInput input) {
   auto read = rehearse::objects_of(input.snapshot);
   if (!read) return std::move(read).error();
+  const bool of_manifests = input.snapshot.stored && are_manifests(read->all);
+  const auto files = of_manifests ? files_of(*read) : std::map<std::string, std::string>();
   std::vector<sim::Json> objects = std::move(read->all);
-  const bool of_manifests = input.snapshot.stored && are_manifests(objects);
   if (of_manifests) {
     if (auto any = check_manifests(objects); !any) return std::move(any).error();
     objects = expanded(std::move(objects));
@@ -240,7 +267,9 @@ Result<Report> audit(AuditInput input) {
                            .team_labels = input.team_labels,
                            .of_manifests = of_manifests});
   if (!world) return std::move(world).error().with_context("the snapshot cannot be used");
-  return Audit(input, *std::move(world), dated.has_value()).run();
+  Report report = Audit(input, *std::move(world), dated.has_value()).run();
+  name_files(report, files);
+  return report;
 }
 
 void forget_known(Report& report, const std::vector<std::string>& keys) {

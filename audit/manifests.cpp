@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <algorithm>
+#include <map>
 
 namespace haulout::audit {
 namespace {
@@ -51,6 +52,18 @@ Json pod_of(const Json& controller, std::int64_t index) {
   return pod;
 }
 
+// Returns the smallest number of pods that an autoscaler gives each of its targets, by "namespace/kind/name".
+std::map<std::string, std::int64_t> autoscaled(const std::vector<Json>& objects) {
+  std::map<std::string, std::int64_t> least;
+  for (const Json& object : objects) {
+    if (sim::text(object, "/kind") != "HorizontalPodAutoscaler") continue;
+    const std::string ns = sim::ns_of(object), kind = sim::text(object, "/spec/scaleTargetRef/kind");
+    least[fmt::format("{}/{}/{}", ns.empty() ? "default" : ns, kind, sim::text(object, "/spec/scaleTargetRef/name"))] =
+        sim::number(object, "/spec/minReplicas", 1);
+  }
+  return least;
+}
+
 }  // namespace
 
 bool are_manifests(const std::vector<Json>& objects) {
@@ -62,6 +75,7 @@ bool are_manifests(const std::vector<Json>& objects) {
 
 std::vector<Json> expanded(std::vector<Json> objects) {
   std::vector<Json> more;
+  const auto least = autoscaled(objects);
   for (Json& object : objects) {
     const std::string kind = sim::text(object, "/kind");
     const sim::ResourceInfo* info = sim::find_kind(kind);
@@ -71,7 +85,12 @@ std::vector<Json> expanded(std::vector<Json> objects) {
     if (kind == "Pod") make_running(object);
     const char* field = replicas_field(kind);
     if (!field) continue;
-    const std::int64_t replicas = std::clamp<std::int64_t>(sim::number(object, field, 1), 0, most_replicas);
+    const auto autoscaler = least.find(fmt::format("{}/{}/{}", sim::ns_of(object), kind, sim::name_of(object)));
+    const std::int64_t stated = sim::number(object, field, 1);
+    // An autoscaler leaves a controller with 0 replicas alone.
+    const bool scales = autoscaler != least.end() && stated != 0;
+    const std::int64_t replicas =
+        std::clamp<std::int64_t>(scales ? std::max(stated, autoscaler->second) : stated, 0, most_replicas);
     for (std::int64_t i = 0; i < replicas; ++i) {
       Json pod = pod_of(object, i);
       if (kind == "StatefulSet") add_claims(object, pod, more);

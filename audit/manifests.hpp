@@ -14,6 +14,8 @@ bool are_manifests(const std::vector<sim::Json>& objects);
 // Largest number of pods that a controller gets, so that no manifest can exhaust the memory.
 inline constexpr std::int64_t most_replicas = 1000;
 
+// The pods of a controller are as many as its replicas, and at least `minReplicas` of a HorizontalPodAutoscaler whose
+// target it is, because manifests of such a controller mostly do not say how many replicas it has.
 // Adds the pods of Deployments, ReplicaSets, StatefulSets and Jobs, the claims of StatefulSets, and the missing fields
 // of single pods. DaemonSets get no pods, because a drain leaves them.
 std::vector<sim::Json> expanded(std::vector<sim::Json> objects);

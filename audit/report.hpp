@@ -35,6 +35,7 @@ struct Finding {
   std::vector<std::string> nodes{};  // sorted; the nodes of `pods`, for a finding about pods
   std::vector<std::string> pods{};   // sorted, "namespace/name"
   std::string key{};                 // stays the same in later audits: id|namespace|kind|name|object
+  std::string file{};                // of manifests: the file with the object, or else with its owner; may be empty
 };
 
 struct Owner {

@@ -20,6 +20,23 @@ namespace {
 // it.
 constexpr std::size_t deepest = 256;
 
+// The keys of objects and arrays that are not kept. Most other keys differ from all of them in length.
+class DroppedKeys {
+ public:
+  explicit DroppedKeys(std::span<const std::string_view> keys) : keys_(keys) {
+    for (const std::string_view key : keys) lengths_ |= bit(key.size());
+  }
+  bool has(std::string_view key) const {
+    return (lengths_ & bit(key.size())) != 0 && std::find(keys_.begin(), keys_.end(), key) != keys_.end();
+  }
+
+ private:
+  static std::uint64_t bit(std::size_t length) { return std::uint64_t{1} << std::min<std::size_t>(length, 63); }
+
+  std::span<const std::string_view> keys_;
+  std::uint64_t lengths_ = 0;
+};
+
 // Builds a tree from what the parser reads, without the dropped objects and arrays, and counts its values.
 class Builder {
  public:
@@ -31,7 +48,6 @@ class Builder {
 
   Builder(boost::json::storage_ptr memory, std::span<const std::string_view> dropped) : dropped_(dropped) {
     stack_.reset(std::move(memory));
-    for (const std::string_view key : dropped) lengths_ |= length_bit(key.size());
   }
   Json release() { return stack_.release(); }
   bool is_too_large() const { return values_ > most_values; }
@@ -57,8 +73,7 @@ class Builder {
     if (within_dropped_ == 0) {
       // The parser passes a key in parts if it has an escaped character. No key in `dropped_` has one, so the value of
       // such a key is kept.
-      drop_next_ = !key_has_parts_ && (lengths_ & length_bit(key.size())) != 0 &&
-                   std::find(dropped_.begin(), dropped_.end(), key) != dropped_.end();
+      drop_next_ = !key_has_parts_ && dropped_.has(key);
       stack_.push_key(key);
     }
     key_has_parts_ = false;
@@ -121,10 +136,7 @@ class Builder {
     return count(failure);
   }
 
-  static std::uint64_t length_bit(std::size_t length) { return std::uint64_t{1} << std::min<std::size_t>(length, 63); }
-
-  std::span<const std::string_view> dropped_;
-  std::uint64_t lengths_ = 0;  // the lengths of the dropped keys, because most keys differ from all of them in length
+  DroppedKeys dropped_;
   boost::json::value_stack stack_;
   std::size_t values_ = 0;
   std::size_t within_dropped_ = 0;  // depth below the dropped object or array; 0 outside

@@ -19,7 +19,8 @@
 
 namespace haulout::placement {
 
-// nlohmann::basic_json prescribes the parameters; Key is std::string. The entries are always in the order of their keys' bytes.
+// nlohmann::basic_json prescribes the parameters; Key is std::string. The entries are always in the order of the bytes
+// of their keys.
 template <class Key, class T, class IgnoredLess = std::less<>,
           class IgnoredAllocator = std::allocator<std::pair<const Key, T>>>
 class SortedMap {

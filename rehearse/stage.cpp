@@ -37,6 +37,7 @@ Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_prog
     if (!objects)
       return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
                                              document.file, objects.error().message()));
+    read.parts.push_back({document.file, objects->size()});
     std::move(objects->begin(), objects->end(), std::back_inserter(read.all));
   }
   return read;

@@ -16,7 +16,13 @@
 namespace haulout::rehearse {
 
 struct SnapshotObjects {
+  // A document, and how many objects it has.
+  struct Part {
+    std::string file;
+    std::size_t objects;
+  };
   std::vector<sim::Json> all;      // without the fields that nothing reads (drop_unread())
+  std::vector<Part> parts;         // the documents of `all`, in its order
   std::optional<WallTime> newest;  // the newest time in them, up to Snapshot::read_at
 };
 

@@ -29,6 +29,7 @@ const std::vector<ResourceInfo>& all_resources() {
       {"events", "Event", "events.k8s.io", "v1", true},
       {"evictionrequests", "EvictionRequest", "lifecycle.k8s.io", "v1alpha1", true},
       {"evictions", "Eviction", "lifecycle.k8s.io", "v1alpha1", true},
+      {"horizontalpodautoscalers", "HorizontalPodAutoscaler", "autoscaling", "v2", true},
       {"jobs", "Job", "batch", "v1", true},
       {"leases", "Lease", "coordination.k8s.io", "v1", true},
       {"mutatingwebhookconfigurations", "MutatingWebhookConfiguration", "admissionregistration.k8s.io", "v1", false},

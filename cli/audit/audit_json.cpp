@@ -41,10 +41,12 @@ Json node_of(const audit::NodeResult& node) {
 }
 
 Json finding_of(const audit::Finding& finding) {
-  return {{"id", finding.id},          {"severity", to_string(finding.severity)},
-          {"object", finding.object},  {"text", finding.text},
-          {"wayOut", finding.way_out}, {"nodes", finding.nodes},
-          {"pods", finding.pods},      {"key", finding.key}};
+  Json json = {{"id", finding.id},          {"severity", to_string(finding.severity)},
+               {"object", finding.object},  {"text", finding.text},
+               {"wayOut", finding.way_out}, {"nodes", finding.nodes},
+               {"pods", finding.pods},      {"key", finding.key}};
+  if (!finding.file.empty()) json["file"] = finding.file;
+  return json;
 }
 
 Json owner_of(const audit::Owner& owner) {

@@ -62,7 +62,8 @@ std::string audit_sarif(const audit::Report& report) {
   Json results = Json::array();
   const std::string uri = uri_of(report.source);
   for (const audit::Owner& owner : report.owners)
-    for (const audit::Finding& finding : owner.findings) results.push_back(result_of(owner, finding, uri));
+    for (const audit::Finding& finding : owner.findings)
+      results.push_back(result_of(owner, finding, finding.file.empty() ? uri : uri_of(finding.file)));
   Json driver = {{"name", "haulout audit"}, {"version", std::string(agent::version())}, {"rules", rules()}};
   const Json json = {{"$schema", "https://json.schemastore.org/sarif-2.1.0.json"},
                      {"version", "2.1.0"},

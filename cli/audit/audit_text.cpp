@@ -39,6 +39,7 @@ void add_owner(std::vector<std::string>& lines, const audit::Owner& owner) {
   for (const audit::Finding& finding : owner.findings) {
     lines.push_back(fmt::format("  {:<6}  {}: {}", to_string(finding.severity), finding.id, printable(finding.text)));
     if (!finding.way_out.empty()) lines.push_back("          way out: " + printable(finding.way_out));
+    if (!finding.file.empty()) lines.push_back("          file: " + printable(finding.file));
     if (!finding.nodes.empty()) lines.push_back("          nodes: " + printable(some_of(finding.nodes)));
     if (!finding.pods.empty()) lines.push_back("          pods: " + printable(some_of(finding.pods)));
   }

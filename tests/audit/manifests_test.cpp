@@ -3,6 +3,8 @@
 
 #include <gmock/gmock.h>
 
+#include <map>
+
 #include "tests/audit/a_cluster.hpp"
 
 namespace haulout::audit {
@@ -97,6 +99,60 @@ spec:
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_THAT(brief(*report),
               ElementsAre("risk QuorumUnprotected shop/StatefulSet/etcd", "risk UnmanagedPod shop/Pod/bare"));
+}
+
+// Manifests of a controller with an autoscaler mostly do not say how many replicas it has.
+TEST(Manifests, AnAutoscalerGivesItsTargetPods) {
+  struct Row {
+    const char* replicas;
+    const char* autoscaler;
+    std::size_t pods;
+  };
+  const auto objects = [](const Row& row) {
+    return std::vector<sim::Json>{
+        sim::Json::parse(
+            std::string(R"({"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"web"},"spec":{)") +
+            row.replicas + "}}"),
+        sim::Json::parse(std::string(R"({"kind":"HorizontalPodAutoscaler","apiVersion":"autoscaling/v2",)") +
+                         R"("metadata":{"name":"web"},"spec":)" + row.autoscaler + "}")};
+  };
+  for (const Row& row :
+       {Row{"", R"({"minReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"web"}})", 3},
+        Row{R"("replicas":5)", R"({"minReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"web"}})", 5},
+        Row{R"("replicas":1)", R"({"minReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"web"}})", 3},
+        Row{R"("replicas":0)", R"({"minReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"web"}})", 0},
+        Row{"", R"({"scaleTargetRef":{"kind":"Deployment","name":"web"}})", 1},
+        Row{"", R"({"minReplicas":3,"scaleTargetRef":{"kind":"StatefulSet","name":"web"}})", 1},
+        Row{"", R"({"minReplicas":3,"scaleTargetRef":{"kind":"Deployment","name":"other"}})", 1}})
+    EXPECT_EQ(expanded(objects(row)).size(), 2 + row.pods) << row.replicas << ' ' << row.autoscaler;
+
+  const std::string manifest = std::string(deployment).replace(std::string(deployment).find("  replicas: 2\n"), 14, "");
+  const auto report =
+      of(manifest + "\n---\napiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\n" + "metadata: {name: web}\n" +
+         "spec: {minReplicas: 2, scaleTargetRef: {kind: Deployment, name: web}}\n");
+  ASSERT_TRUE(report) << report.error().message();
+  EXPECT_EQ(report->pods, 2U);
+}
+
+TEST(Manifests, FindingsNameTheFile) {
+  AuditInput input;
+  input.snapshot = {.documents = {{deployment, "shop/web.yaml"},
+                                  {"apiVersion: policy/v1\nkind: PodDisruptionBudget\nmetadata: {name: web}\n"
+                                   "spec: {minAvailable: 100%, selector: {matchLabels: {app: web}}}\n",
+                                   "shop/budget.yaml"},
+                                  {"apiVersion: v1\nkind: Pod\nmetadata: {name: bare, namespace: shop}\n"
+                                   "spec: {containers: [{name: main, image: registry.example/main:1}]}\n",
+                                   "bare.yaml"}},
+                    .read_at = ACluster::now(),
+                    .stored = true};
+  const auto report = audit(std::move(input));
+  ASSERT_TRUE(report) << report.error().message();
+  std::map<std::string, std::string> files;
+  for (const Owner& owner : report->owners)
+    for (const Finding& finding : owner.findings) files[finding.id] = finding.file;
+  EXPECT_THAT(files, UnorderedElementsAre(
+                         std::pair("BudgetNeverOpens", "shop/budget.yaml"), std::pair("EmptyDir", "shop/web.yaml"),
+                         std::pair("LongGrace", "shop/web.yaml"), std::pair("UnmanagedPod", "bare.yaml")));
 }
 
 TEST(Manifests, AHugeNumberOfReplicasIsCut) {

@@ -167,6 +167,22 @@ TEST(AuditFormats, Sarif) {
   EXPECT_EQ(run["results"][1]["level"], "warning");
 }
 
+TEST(AuditFormats, AFindingInManifestsNamesItsFile) {
+  audit::Report report = sample();
+  report.of_manifests = true;
+  report.owners.front().findings.front().file = "manifests/the budget.yaml";
+  const json results = json::parse(audit_sarif(report))["runs"][0]["results"];
+  const auto uri_of = [&](std::size_t index) {
+    return results[index]["locations"][0]["physicalLocation"]["artifactLocation"]["uri"];
+  };
+  EXPECT_EQ(uri_of(0), "manifests/the%20budget.yaml");
+  EXPECT_EQ(uri_of(1), "my%20cluster.json");
+  EXPECT_THAT(audit_lines(report), ::testing::Contains("          file: manifests/the budget.yaml"));
+  const json owners = json::parse(audit_json(report))["owners"];
+  EXPECT_EQ(owners[0]["findings"][0]["file"], "manifests/the budget.yaml");
+  EXPECT_FALSE(owners[1]["findings"][0].contains("file"));
+}
+
 TEST(AuditFormats, ThePageHasTheReport) {
   const std::string page = audit_page(sample());
   EXPECT_THAT(page, HasSubstr("<!DOCTYPE html>"));
