@@ -148,7 +148,7 @@ With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the a
 
 | path | content |
 |---|---|
-| `/metrics` | the metrics below, in the text format of Prometheus |
+| `/metrics` | the metrics below, in the text format of Prometheus (0.0.4), or in OpenMetrics 1.0 if the header `Accept` of the request prefers `application/openmetrics-text` |
 | `/healthz` | 200 as long as the agent's event loop runs. If there is no answer, the agent may be restarted |
 | `/readyz` | 200 if the API server answers and the back end has answered; otherwise 503, and the body says what is missing. A back end that does not know whether a reboot is needed does not cause 503: see `haulout_backend_up` |
 

@@ -161,6 +161,13 @@ class Scraped(unittest.TestCase):
                   "haulout_last_attempt_timestamp_seconds"}
         self.assertEqual(absent, set(METRICS) - set(exported))
 
+        # Prometheus prefers OpenMetrics. Only that format has units.
+        known = ask("targets/metadata", match_target='{node="node-1"}')
+        kinds = {each["metric"]: (each["type"], each["unit"]) for each in known}
+        self.assertEqual(("histogram", "seconds"), kinds["haulout_drain_duration_seconds"])
+        self.assertEqual(("counter", "seconds"), kinds["process_cpu_seconds"])
+        self.assertEqual({name.removesuffix("_total") for name in set(METRICS) - absent}, set(kinds))
+
         # A drain. No program reboots the node afterwards, so it stays drained.
         (self.directory / "node-1/run/reboot-required").touch()
         self.until("node-1 is drained", lambda: query("haulout_last_drain_duration_seconds > 0"), *running)
