@@ -94,6 +94,7 @@ void come_to_an_end(Record& record, const Moment& moment) {
   if (known && (moment.booted == record.failed_to || moment.booted != record.from)) record.failed_to.clear();
   if (!record.began) return;
   record.verified_at = moment.now;
+  record.needed_since.reset();
   record.failures = 0;
   record.not_before.reset();
   if (!again && moment.now > *record.began)
@@ -225,6 +226,8 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
   const State from = record.state;
   const auto to = next_state(from, event);
   if (!to) std::terminate();
+  if (from == State::draining && (event == Event::drained || event == Event::update_due) && moment.now > record.since)
+    record.drain_took = std::chrono::duration_cast<std::chrono::seconds>(moment.now - record.since);
   record.state = *to;
   record.since = moment.now;
   record.boot_id = moment.boot_id;

@@ -78,6 +78,9 @@ struct AgentParts {
   ShutdownDelay* shutdown = nullptr;
   // If null, the agent installs no updates (--update=off).
   Updater* updater = nullptr;
+  // Called with the Node and its record after the record was loaded, after each write of it, and when the agent has
+  // found that the Node shows it already.
+  std::function<void(const k8s::Node&, const Record&)> recorded = [](const k8s::Node&, const Record&) {};
 };
 
 class Agent {

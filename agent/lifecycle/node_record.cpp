@@ -96,6 +96,7 @@ void NodeWriter::take_over() {
   status_ = shown_status(node, record_);
   unwritten_ = false;
   conditions_.take_over(record_, status_);
+  parts_.recorded(node, record_);
 }
 
 bool NodeWriter::has_foreign_record() const {
@@ -106,7 +107,7 @@ bool NodeWriter::has_foreign_record() const {
 asio::awaitable<void> NodeWriter::show(std::string reason, std::string message) {
   const Status status{record_.state, std::move(reason), std::move(message), record_.since, record_.judged};
   record_.pool = options_.pool(view_.node());
-  if (status == status_ && written_ == encoded()) co_return;
+  if (status == status_ && written_ == encoded()) co_return parts_.recorded(view_.node(), record_);
   const bool news = status != status_;
   status_ = status;
   if (!co_await write()) co_return;
@@ -135,6 +136,7 @@ asio::awaitable<bool> NodeWriter::write(std::string served) {
     if (!patch) {
       written_ = encoded();
       conditions_.shows(record_, status_);
+      parts_.recorded(view_.node(), record_);
       tell_written();
       co_return true;
     }
@@ -156,8 +158,10 @@ asio::awaitable<bool> NodeWriter::write(std::string served) {
       }
       written_ = sent_;
       conditions_.shows(record_, status_);
-      if (!activity_.must_reload()) tell_written();
-      co_return !activity_.must_reload();
+      if (activity_.must_reload()) co_return false;
+      parts_.recorded(view_.node(), record_);
+      tell_written();
+      co_return true;
     }
     if (k8s::is_gone(node.error())) {
       activity_.reload();

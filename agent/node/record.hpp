@@ -140,6 +140,8 @@ struct Record {
   std::vector<PastReboot> reboots{};              // the last reboots, the newest last; at most ten, see remembered()
   std::vector<std::chrono::seconds> durations{};  // of the last updates, from slot to verification; at most ten
   std::vector<std::string> bad_targets{};         // versions that were rolled back; the agent does not try them again
+  // How long the last drain took that has ended with a drained node.
+  std::optional<std::chrono::seconds> drain_took{};
   // Versions that have failed on this node and have not run well on it since, the newest last; at most ten. Other
   // agents of the pool do not install them. Only agents that install updates write them, and no numbers of snapshots.
   std::vector<std::string> failed_versions{};

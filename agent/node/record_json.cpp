@@ -178,6 +178,7 @@ Record decoded(const Json& json) {
                                 each.value("askedOnly", false)});
   if (json.contains("durations"))
     for (const Json& each : json.at("durations")) record.durations.emplace_back(whole_number(each));
+  if (json.contains("drainTook")) record.drain_took = std::chrono::seconds(whole_number(json.at("drainTook")));
   read(json, "badTargets", record.bad_targets);
   read(json, "failedVersions", record.failed_versions);
   read(json, "cause", record.cause);
@@ -248,6 +249,7 @@ std::string encode_record(const Record& record) {
     json["reboots"].push_back(std::move(reboot));
   }
   for (const std::chrono::seconds each : record.durations) json["durations"].push_back(each.count());
+  if (record.drain_took) json["drainTook"] = record.drain_took->count();
   put_unless_default(json, "badTargets", record.bad_targets);
   put_unless_default(json, "failedVersions", record.failed_versions);
   put_unless_default(json, "cause", record.cause);

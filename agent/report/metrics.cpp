@@ -87,6 +87,9 @@ constexpr std::array table{
     MetricRow{"haulout_build_info", gauge, "version", "Always 1; the version is a label."},
     MetricRow{"haulout_authority_info", gauge, "authority",
               "Always 1; the authority by which the agent acts is a label."},
+    MetricRow{"haulout_pool_info", gauge, "pool",
+              "Always 1; the pool of the node is a label, by which other metrics can be grouped. It is empty until the "
+              "agent has read its Node, and if the node is in no pool."},
     MetricRow{"haulout_state", gauge, "state", "1 for the current state of the node, 0 for the others."},
     MetricRow{"haulout_state_since_timestamp_seconds", gauge, "",
               "Time at which the node entered its state, as a Unix timestamp."},
@@ -97,6 +100,9 @@ constexpr std::array table{
     MetricRow{"haulout_degraded", gauge, "", "1 if the node is degraded: a person has to look at it."},
     MetricRow{"haulout_reboot_required", gauge, "",
               "1 if the operating system needs a reboot, 0 if not. Absent while that is unknown."},
+    MetricRow{"haulout_update_needed_since_timestamp_seconds", gauge, "",
+              "Time since which the agent has known that the node needs a reboot or an update, as a Unix timestamp. It "
+              "is kept over a reboot until the update is verified. Absent if the agent has nothing to do."},
     MetricRow{"haulout_backend_up", gauge, "",
               "1 if the last query of the back end has shown whether a reboot is needed, 0 if that is unknown."},
     MetricRow{"haulout_api_up", gauge, "",
@@ -111,6 +117,13 @@ constexpr std::array table{
               "haulout_reason_info."},
     MetricRow{"haulout_drain_duration_seconds", histogram, "result",
               "Duration of drains. The result is drained, or ended for any other outcome."},
+    MetricRow{"haulout_last_drain_duration_seconds", gauge, "",
+              "Duration of the last drain after which the node was drained. It is kept over a reboot. Absent if there "
+              "was none."},
+    MetricRow{
+        "haulout_last_attempt_timestamp_seconds", gauge, "reason",
+        "Time at which the last attempt to update the node ended, as a Unix timestamp. The reason is Updated after "
+        "a success, and otherwise why it ended. It is kept over a reboot. Absent if there was none."},
     MetricRow{"haulout_updates_total", counter, "result",
               "Updates that ended: succeeded, failed (the node became degraded) or given_up (before the agent "
               "requested the reboot)."},
@@ -135,7 +148,7 @@ With `--metrics-address`, for example `:9797` as in the shipped DaemonSet, the a
 
 | path | content |
 |---|---|
-| `/metrics` | the metrics below, in the text format of Prometheus |
+| `/metrics` | the metrics below, in the text format of Prometheus (0.0.4), or in OpenMetrics 1.0 if the header `Accept` of the request prefers `application/openmetrics-text` |
 | `/healthz` | 200 as long as the agent's event loop runs. If there is no answer, the agent may be restarted |
 | `/readyz` | 200 if the API server answers and the back end has answered; otherwise 503, and the body says what is missing. A back end that does not know whether a reboot is needed does not cause 503: see `haulout_backend_up` |
 
@@ -202,6 +215,10 @@ double as_number(bool value) {
   return value ? 1 : 0;
 }
 
+double unix_time(WallTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
 // A metric whose label values change: replace() removes the series that are not in the new set.
 class Changing {
  public:
@@ -237,6 +254,21 @@ std::map<Labels, double> labelled(const std::string& label, const std::map<std::
   return values;
 }
 
+// The metrics of the current drain, and of all drains of this process.
+struct DrainMetrics {
+  Series<Gauge>& pods;
+  Changing waiting_pods;
+  Changing diagnoses;
+  Series<Histogram>& durations;
+};
+
+// The metrics of what the record keeps over a reboot.
+struct RecordMetrics {
+  Changing needed_since;
+  Changing last_drain;
+  Changing last_attempt;
+};
+
 // The metrics that every process has.
 struct ProcessMetrics {
   Counter& cpu;
@@ -254,10 +286,11 @@ class Metrics::Impl {
   explicit Impl(MetricsOptions options) : options_(std::move(options)) {
     gauges("haulout_build_info").Add({{"version", options_.version}}).Set(1);
     backend_up.Set(0);
+    pool.replace({{{{"pool", ""}}, 1}});
     for (const char* result : {"succeeded", "failed", "given_up"}) updates.Add({{"result", result}});
     for (const char* result : {"accepted", "refused", "unanswered"}) evictions.Add({{"result", result}});
     for (const char* result : {"written", "failed", "dropped"}) events.Add({{"result", result}});
-    for (const char* result : {"drained", "ended"}) drains.Add({{"result", result}}, drain_buckets);
+    for (const char* result : {"drained", "ended"}) drain.durations.Add({{"result", result}}, drain_buckets);
   }
 
   std::string text() const { return prometheus::TextSerializer().Serialize(registry_.Collect()); }
@@ -286,6 +319,7 @@ class Metrics::Impl {
 
  public:
   Changing authority{gauges("haulout_authority_info")};
+  Changing pool{gauges("haulout_pool_info")};
   Changing states{gauges("haulout_state")};
   Changing since{gauges("haulout_state_since_timestamp_seconds")};
   Changing reason{gauges("haulout_reason_info")};
@@ -294,10 +328,13 @@ class Metrics::Impl {
   Gauge& backend_up{gauges("haulout_backend_up").Add({})};
   Gauge& api_up{gauges("haulout_api_up").Add({})};
   Changing slot_held{gauges("haulout_slot_held")};
-  Series<Gauge>& drain_pods{gauges("haulout_drain_pods")};
-  Changing waiting_pods{gauges("haulout_drain_waiting_pods")};
-  Changing diagnoses{gauges("haulout_diagnosis")};
-  Series<Histogram>& drains{histograms("haulout_drain_duration_seconds")};
+  DrainMetrics drain{.pods = gauges("haulout_drain_pods"),
+                     .waiting_pods = Changing(gauges("haulout_drain_waiting_pods")),
+                     .diagnoses = Changing(gauges("haulout_diagnosis")),
+                     .durations = histograms("haulout_drain_duration_seconds")};
+  RecordMetrics record{.needed_since = Changing(gauges("haulout_update_needed_since_timestamp_seconds")),
+                       .last_drain = Changing(gauges("haulout_last_drain_duration_seconds")),
+                       .last_attempt = Changing(gauges("haulout_last_attempt_timestamp_seconds"))};
   Series<Counter>& updates{counters("haulout_updates_total")};
   Series<Counter>& evictions{counters("haulout_evictions_total")};
   Series<Counter>& requests{counters("haulout_api_requests_total")};
@@ -324,7 +361,7 @@ void Metrics::show(const Status& status) {
   if (status.since == WallTime()) {
     impl_->since.clear();
   } else {
-    impl_->since.set(std::chrono::duration<double>(status.since.time_since_epoch()).count());
+    impl_->since.set(unix_time(status.since));
   }
   if (status.reason.empty()) {
     impl_->reason.clear();
@@ -357,28 +394,44 @@ void Metrics::show_authority(const std::string& authority) {
   impl_->authority.replace({{{{"authority", authority}}, 1}});
 }
 
+void Metrics::show_pool(const std::string& pool) {
+  impl_->pool.replace({{{{"pool", pool}}, 1}});
+}
+
+void Metrics::show_record(const Record& record) {
+  RecordMetrics& shown = impl_->record;
+  std::map<Labels, double> needed, drained, ended;
+  if (record.needed_since) needed[{}] = unix_time(*record.needed_since);
+  if (record.drain_took) drained[{}] = std::chrono::duration<double>(*record.drain_took).count();
+  if (!record.attempts.empty())
+    ended[{{"reason", record.attempts.back().reason}}] = unix_time(record.attempts.back().at);
+  shown.needed_since.replace(needed);
+  shown.last_drain.replace(drained);
+  shown.last_attempt.replace(ended);
+}
+
 void Metrics::show_drain(const drain::Progress& progress) {
   const std::size_t under_way = progress.vanished + progress.terminating + progress.waiting;
   const std::size_t queued = progress.to_evict - std::min(under_way, progress.to_evict);
   for (const auto& [phase, count] : {std::pair{"queued", queued}, std::pair{"waiting", progress.waiting},
                                      std::pair{"terminating", progress.terminating},
                                      std::pair{"vanished", progress.vanished}, std::pair{"skipped", progress.skipped}})
-    impl_->drain_pods.Add({{"phase", phase}}).Set(static_cast<double>(count));
+    impl_->drain.pods.Add({{"phase", phase}}).Set(static_cast<double>(count));
 }
 
 void Metrics::show_waiting_pods(const std::map<std::string, std::size_t>& by_reason) {
-  impl_->waiting_pods.replace(labelled("reason", by_reason));
+  impl_->drain.waiting_pods.replace(labelled("reason", by_reason));
 }
 
 void Metrics::show_diagnoses(const std::map<std::string, std::size_t>& by_code) {
   std::map<Labels, double> values;
   for (const auto& [code, count] : by_code)
     values[{{"code", code}, {"concern", concern(code)}}] = static_cast<double>(count);
-  impl_->diagnoses.replace(values);
+  impl_->drain.diagnoses.replace(values);
 }
 
 void Metrics::drain_ended(bool drained, Duration took) {
-  impl_->drains.Add({{"result", drained ? "drained" : "ended"}}, drain_buckets)
+  impl_->drain.durations.Add({{"result", drained ? "drained" : "ended"}}, drain_buckets)
       .Observe(std::chrono::duration<double>(took).count());
 }
 

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "agent/node/node_status.hpp"
+#include "agent/node/record.hpp"
 #include "drain/observer.hpp"
 
 namespace haulout::agent {
@@ -70,6 +71,9 @@ class Metrics {
   void show_slot(bool held);
   void show_api(bool up);
   void show_authority(const std::string& authority);
+  void show_pool(const std::string& pool);  // empty if the node is in none
+  // Shows what the record keeps over a reboot.
+  void show_record(const Record& record);
 
   void show_drain(const drain::Progress& progress);
   void show_waiting_pods(const std::map<std::string, std::size_t>& by_reason);

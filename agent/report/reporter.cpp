@@ -144,6 +144,11 @@ void Reporter::see_pending(const Pending& pending) {
   metrics_.show_need(pending.need);
 }
 
+void Reporter::see_record(const std::string& pool, const Record& record) {
+  metrics_.show_pool(pool);
+  metrics_.show_record(record);
+}
+
 void Reporter::see_request(const RequestEnd& request) {
   const RequestInfo info = describe_request(request.method, request.target);
   const std::string resource = info.subresource.empty() ? info.resource : info.resource + "/" + info.subresource;

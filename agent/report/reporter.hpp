@@ -134,6 +134,8 @@ class Reporter final : public drain::DrainObserver {
   void see_pending(const Pending& pending);
   void see_turn(bool ours) { metrics_.show_slot(ours); }
   void see_request(const RequestEnd& request);
+  // `pool` is the pool of the node; empty if it is in none.
+  void see_record(const std::string& pool, const Record& record);
   void see_authority(const std::string& authority) { metrics_.show_authority(authority); }
 
   // Sends READY=1 first, because the agent is set up even if the API server does not answer; then writes the Events.

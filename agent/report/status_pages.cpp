@@ -5,6 +5,7 @@
 #include <boost/asio/ip/address.hpp>
 
 #include "agent/report/metrics.hpp"
+#include "agent/report/open_metrics.hpp"
 #include "base/text.hpp"
 
 namespace haulout::agent {
@@ -72,8 +73,9 @@ http::Response status_page(const http::Request& request, const PageSources& sour
   }
   if (path == "/healthz") return plain(200, "ok\n");
   if (path == "/readyz") return readiness_page(sources.readiness());
-  http::Response response = plain(200, sources.metrics());
-  response.headers.set("Content-Type", metrics_content_type);
+  const bool open = prefers_open_metrics(request.headers.find("Accept").value_or(""));
+  http::Response response = plain(200, open ? open_metrics(sources.metrics()) : sources.metrics());
+  response.headers.set("Content-Type", open ? open_metrics_content_type : metrics_content_type);
   return response;
 }
 

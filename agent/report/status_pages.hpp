@@ -19,7 +19,7 @@ struct Check {
 
 // Functions that return the content of the pages; the server calls them for each request.
 struct PageSources {
-  std::function<std::string()> metrics;
+  std::function<std::string()> metrics;  // in the text format 0.0.4
   std::function<std::vector<Check>()> readiness;
 };
 

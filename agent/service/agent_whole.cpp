@@ -109,7 +109,12 @@ std::unique_ptr<Agent> AgentWhole::agent() {
                    .warn = [this](const Status& status) { reporter_.warn(status); },
                    .node_is = [this](const std::string& uid) { authority_.node.uid = uid; },
                    .shutdown = shutdown_.get(),
-                   .updater = updater()};
+                   .updater = updater(),
+                   .recorded =
+                       [this](const k8s::Node& node, const Record& record) {
+                         const OwnPool pool = own_pool(around_.config, node);
+                         reporter_.see_record(pool.name, record);
+                       }};
   return std::make_unique<Agent>(std::move(parts), options());
 }
 

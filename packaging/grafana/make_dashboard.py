@@ -13,14 +13,13 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 DASHBOARD = ROOT / "packaging/grafana/haulout.json"
 
-# Labels that no metric has of itself: Prometheus adds them to everything that it reads from one agent. Only `job` and
-# `instance` always exist. A pool that is missing matches the regular expression of the choice "All".
-TARGET_LABELS = {"job", "instance", "pool"}
+# Labels that no metric has of itself: Prometheus adds them to everything that it reads from one agent.
+TARGET_LABELS = {"job", "instance"}
 # Series that Prometheus makes itself.
 OF_PROMETHEUS = {"up": set(), "ALERTS": {"alertname", "alertstate", "severity"}}
 GROUPING = {"by", "on"}
 WORDS = GROUPING | {"and", "or", "unless", "count", "sum", "max", "min", "avg", "time", "timestamp", "vector", "bool",
-                    "group_left", "rate", "increase", "resets", "histogram_quantile", "last_over_time",
+                    "group_left", "rate", "increase", "resets", "histogram_quantile", "last_over_time", "topk",
                     "max_over_time", "min_over_time", "sum_over_time"}
 
 
@@ -74,34 +73,55 @@ def metrics_of(query, table):
 # -- the queries. Each agent exports the series of its own node. Where an agent was replaced, the series of both pods may
 # exist for some minutes, so each query first reduces them to one for each node.
 
-SELECTED = 'node=~"$node",pool=~"$pool"'
+SELECTED = 'node=~"$node"'
+# Excludes the nodes of other pools than the chosen one. With the choice "All" it excludes nothing, not even a node of which
+# nobody knows the pool.
+IN_POOL = 'unless on (node) haulout_pool_info{pool!~"$pool"}'
+# The same for series of the last day. Some of them have ended, and at its start an agent knew no pool.
+WAS_IN_POOL = 'unless on (node) last_over_time(haulout_pool_info{pool!~"$pool",pool!=""}[1d])'
 
 
 def each(metric, matchers="", labels="node"):
     """One value for each node, or for each node and the other labels."""
-    return f"max by ({labels}) ({metric}{{{matchers + ',' if matchers else ''}{SELECTED}}})"
+    return f"(max by ({labels}) ({metric}{{{matchers + ',' if matchers else ''}{SELECTED}}}) {IN_POOL})"
+
+
+def increase(metric, time, matchers="", function="increase"):
+    """The increase of a counter for each agent and each of its labels."""
+    return f"({function}({metric}{{{matchers + ',' if matchers else ''}{SELECTED}}}[{time}]) {WAS_IN_POOL})"
 
 
 # In these states the node is cordoned by its agent.
 OUT_STATES = 'state=~"draining|updating|ready|rebooting|verifying|uncordoning"'
 WAITS = 'state=~"pending|waiting"'
 IS_DRAINING = 'state="draining"'
+# In these states a node may hold a slot.
+HOLDER_STATES = 'state=~"draining|updating|ready|rebooting|verifying|uncordoning|soaking|degraded"'
+POOL_IS_KNOWN = 'pool!=""'
 IS_DEGRADED = 'state="degraded"'
 REPORTS = each("haulout_state")
 NEED = each("haulout_reboot_required")
 # A node that reboots exports nothing. What it has exported last shows that it is out. A dead one is out for an hour.
 OUT = f"(last_over_time(({each('haulout_state', OUT_STATES)})[1h:1m]) == 1)"
-AGE_OF_NEED = (f"((time() - max_over_time(timestamp({NEED} == 0)[14d:30m])) "
-               f"or on (node) (time() - min_over_time(timestamp({NEED} == 1)[14d:30m]))) and on (node) ({NEED} == 1)")
+AGE_OF_NEED = f"(time() - {each('haulout_update_needed_since_timestamp_seconds')})"
+FAILED = each("haulout_last_attempt_timestamp_seconds", 'reason!~"Updated|NotNeeded"', "node, reason")
+UPDATED = each("haulout_last_attempt_timestamp_seconds", 'reason="Updated"')
 LEFT = f"(count((last_over_time(({NEED})[1h:1m]) == 1) or on (node) {OUT}) or vector(0))"
-DONE = f"count((max_over_time(({NEED})[6h:5m]) == 1) and on (node) ({NEED} == 0) unless on (node) {OUT})"
+DONE = f"count({UPDATED} > time() - 6 * 3600)"
 SINCE_FIRST = f"(time() - min_over_time(timestamp(count({each('haulout_state', OUT_STATES)} == 1))[6h:5m]))"
 FORECAST = f"{LEFT} * {SINCE_FIRST} / {DONE}"
 IN_STATE = f"(time() - {each('haulout_state_since_timestamp_seconds')})"
 REASONS = each("haulout_reason_info", labels="node, state, reason, concern")
 DRAINING = f"({each('haulout_state', IS_DRAINING)} == 1)"
 DRAINED_IN = f"({each('haulout_state', IS_DRAINING)})[1d:1m]"
-DRAINS = f'haulout_drain_duration_seconds_bucket{{result="drained",{SELECTED}}}'
+DRAINS = increase("haulout_drain_duration_seconds_bucket", "1d", 'result="drained"')
+LAST_DRAIN = each("haulout_last_drain_duration_seconds")
+# A node that reboots keeps its slot, and a dead one keeps it for good. So these use what the node has exported last.
+HOLDS_SLOT = f"(last_over_time(({each('haulout_slot_held')})[1h:2m]) == 1)"
+STATE_OF_HOLDER = f"(last_over_time(({each('haulout_state', HOLDER_STATES, 'node, state')})[1h:2m]) == 1)"
+HELD_FOR = f"(time() - last_over_time(({each('haulout_state_since_timestamp_seconds')})[1h:2m]))"
+# The pool of each node, one for each, also if it was in another pool within the hour.
+POOL = f"topk by (node) (1, last_over_time(({each('haulout_pool_info', POOL_IS_KNOWN, 'node, pool')})[1h:1m]))"
 
 RED, ORANGE, GREEN = "red", "orange", "green"
 
@@ -137,14 +157,14 @@ PANELS = [
     stat("Silent", "Nodes that are out and report nothing now: they reboot, or they have not come back.",
          f"count({OUT} unless on (node) {REPORTS}) or vector(0)", warn=ORANGE),
     stat("Agents that do not answer", "Agents that Prometheus knows and cannot read.",
-         'count(up{job=~".*haulout.*",pool=~"$pool"} == 0) or vector(0)', warn=ORANGE),
+         f'count(up{{job=~".*haulout.*"}} == 0 {WAS_IN_POOL}) or vector(0)', warn=ORANGE),
     stat("Need a reboot", "Nodes whose operating system needs a reboot.", f"sum({NEED})"),
-    stat("Oldest needed reboot", "For how long a node has needed a reboot, at most 14 days, to half an hour.",
-         f"max({AGE_OF_NEED})", unit="s", no_value="none"),
-    stat("Slots held", "Nodes that hold a slot.", f"sum({each('haulout_slot_held')})"),
-    stat("Mean time of a drain, last day", "The time that all nodes were draining, divided by the number of drains that "
-         "ended. A drain of less than a minute may be missed.",
-         f"sum(sum_over_time({DRAINED_IN})) * 60 / (sum(resets({DRAINED_IN})) > 0)", unit="s", no_value="none"),
+    stat("Oldest needed reboot", "For how long a node has needed a reboot or an update.", f"max({AGE_OF_NEED})", unit="s",
+         no_value="none"),
+    stat("Updated, last day", "Nodes whose last update ended well in the last day.",
+         f"count({UPDATED} > time() - 86400) or vector(0)"),
+    stat("Mean time of a drain, last day", "Of the nodes that were updated in the last day.",
+         f"avg({LAST_DRAIN} and on (node) ({UPDATED} > time() - 86400))", unit="s", no_value="none"),
     stat("Forecast: time that is left", "The nodes that are left, at the speed since the first update of the last six "
          "hours. Times in which no window is open are not part of it.", FORECAST, unit="s", no_value="no node is done"),
     stat("Forecast: end", "The end of the roll-out if updates go on as in the last six hours, without a pause.",
@@ -166,8 +186,15 @@ PANELS = [
     bars("Diagnoses of drains", "haulout explain NODE has their texts.",
          f"sum by (code, concern) ({each('haulout_diagnosis', labels='node, code, concern')})", "{{code}} ({{concern}})",
          no_value="none"),
-    bars("Age of needed reboots", "For how long each node has needed a reboot, at most 14 days, to half an hour.",
-         AGE_OF_NEED, "{{node}}", unit="s", width=12, no_value="none"),
+    table_of("Nodes that hold a slot", "Nodes with the reason WaitingForSlot wait for these. A silent node is shown for an "
+             "hour, with the state that it had at most two minutes before.",
+             f"{STATE_OF_HOLDER} * on (node) group_left () {HELD_FOR} and on (node) {HOLDS_SLOT}", "in this state for",
+             width=12),
+    bars("Need a reboot, by pool", "", f"count by (pool) ({POOL} and on (node) ({NEED} == 1))", "{{pool}}", width=6,
+         no_value="none"),
+    bars("Out, by pool", "", f"count by (pool) ({POOL} and on (node) {OUT})", "{{pool}}", width=6, no_value="none"),
+    bars("Age of needed reboots", "For how long each node has needed a reboot or an update: the 25 oldest.",
+         f"topk(25, {AGE_OF_NEED})", "{{node}}", unit="s", width=12, no_value="none"),
     graph("Nodes by reason, over time", "",
           [(f"count by (reason, concern) ({REASONS})", "{{reason}} ({{concern}})")], stacked=True),
     "Drains",
@@ -178,21 +205,27 @@ PANELS = [
          f"sum_over_time({DRAINED_IN}) * 60 > 0", "{{node}}", unit="s", no_value="none"),
     graph("Duration of drains, last day", "A reboot ends the agent. So a drain counts here only if Prometheus has read "
           "the metrics between the end of the drain and the reboot.",
-          [(f"histogram_quantile({share}, sum by (le) (increase({DRAINS}[1d])))", name)
+          [(f"histogram_quantile({share}, sum by (le) ({DRAINS}))", name)
            for share, name in (("0.5", "half of them, at most"), ("0.9", "nine of ten, at most"))], unit="s", width=8),
-    graph("Evictions", "", [(f'sum by (result) (rate(haulout_evictions_total{{{SELECTED}}}[5m]))', "{{result}}")],
-          unit="reqps"),
+    bars("Last drain of each node", "The 25 longest. This is exact, also if the node has rebooted since.",
+         f"topk(25, {LAST_DRAIN})", "{{node}}", unit="s", no_value="none"),
+    graph("Evictions", "", [(f"sum by (result) ({increase('haulout_evictions_total', '5m', function='rate')})",
+                             "{{result}}")], unit="reqps", width=8),
     graph("Updates that ended, last day", "A result counts only if Prometheus has read the metrics before and after it.",
-          [(f"sum by (result) (increase(haulout_updates_total{{{SELECTED}}}[1d]))", "{{result}}")]),
+          [(f"sum by (result) ({increase('haulout_updates_total', '1d')})", "{{result}}")], width=8),
     "Failures",
     bars("Degraded nodes by reason", "Why updates failed.",
          f"count by (reason) ({each('haulout_reason_info', IS_DEGRADED, 'node, reason')})",
-         "{{reason}}", no_value="none"),
+         "{{reason}}", width=6, no_value="none"),
+    bars("Attempts that failed, last day, by reason", "Nodes whose last attempt failed in the last day. haulout explain NODE "
+         "has the attempts before it.", f"count by (reason) ({FAILED} > time() - 86400)", "{{reason}}", width=6,
+         no_value="none"),
     bars("Trouble in the last day, by reason", "Nodes that have shown a reason that may not end without a person.",
          "count by (reason) (max by (node, reason) (max_over_time("
-         f'haulout_reason_info{{concern="trouble",{SELECTED}}}[1d])))', "{{reason}}", no_value="none"),
+         f'haulout_reason_info{{concern="trouble",{SELECTED}}}[1d])) {WAS_IN_POOL})', "{{reason}}", width=6, no_value="none"),
     bars("Alerts that fire", "These need packaging/prometheus/haulout.rules.yaml. docs/alerts.md has what to do.",
-         'count by (alertname) (ALERTS{alertname=~"Haulout.*",alertstate="firing"})', "{{alertname}}", no_value="none"),
+         'count by (alertname) (ALERTS{alertname=~"Haulout.*",alertstate="firing"})', "{{alertname}}", width=6,
+         no_value="none"),
     "The agents",
     bars("Agents by version", "", f"count by (version) ({each('haulout_build_info', labels='node, version')})", "{{version}}"),
     bars("Agents by authority", "", f"count by (authority) ({each('haulout_authority_info', labels='node, authority')})",
@@ -201,12 +234,14 @@ PANELS = [
           [(f"count(({each('haulout_api_up')}) == 0) or vector(0)", "API server"),
            (f"count(({each('haulout_backend_up')}) == 0) or vector(0)", "back end")], width=8),
     graph("Requests to the API server", "",
-          [(f"sum by (code) (rate(haulout_api_requests_total{{{SELECTED}}}[5m]))", "{{code}}")], unit="reqps", width=8),
+          [(f"sum by (code) ({increase('haulout_api_requests_total', '5m', function='rate')})", "{{code}}")], unit="reqps",
+          width=8),
     graph("Events of the Nodes", "",
-          [(f"sum by (result) (rate(haulout_events_total{{{SELECTED}}}[5m]))", "{{result}}")], unit="reqps", width=8),
+          [(f"sum by (result) ({increase('haulout_events_total', '5m', function='rate')})", "{{result}}")], unit="reqps",
+          width=8),
     graph("Memory of the agents", "",
-          [('max(process_resident_memory_bytes{job=~".*haulout.*",pool=~"$pool"})', "largest"),
-           ('avg(process_resident_memory_bytes{job=~".*haulout.*",pool=~"$pool"})', "mean")], unit="bytes", width=8),
+          [(f'{function}(process_resident_memory_bytes{{job=~".*haulout.*"}} {WAS_IN_POOL})', name)
+           for function, name in (("max", "largest"), ("avg", "mean"))], unit="bytes", width=8),
 ]
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
@@ -221,7 +256,8 @@ def description(panel, table):
         for label in re.findall(r"\{\{(\w+)\}\}", legend):
             if label not in known:
                 raise Unknown(f"the legend {legend} has a label that the query lacks: {query}")
-        names += [name for name in found if name in table and name not in names]
+        chosen = metrics_of(query.replace(IN_POOL, "").replace(WAS_IN_POOL, ""), table)
+        names += [name for name in chosen if name in table and name not in names]
     return "\n\n".join(lines + [f"{name}: {table[name][2]}" for name in names])
 
 
@@ -306,8 +342,8 @@ def dashboard(page):
     source = {"name": "datasource", "label": "Prometheus", "type": "datasource", "query": "prometheus", "regex": "",
               "refresh": 1, "multi": False, "includeAll": False, "hide": 0, "skipUrlSync": False, "options": [],
               "current": {"selected": False, "text": "default", "value": "default"}}
-    variables = [source, choice("pool", "Pool", "label_values(haulout_state, pool)"),
-                 choice("node", "Node", 'label_values(haulout_state{pool=~"$pool"}, node)')]
+    variables = [source, choice("pool", "Pool", "label_values(haulout_pool_info, pool)"),
+                 choice("node", "Node", 'label_values(haulout_pool_info{pool=~"$pool"}, node)')]
     return {"uid": "haulout", "title": "Haulout", "description": "Updates of the operating systems of Kubernetes nodes.",
             "tags": ["haulout", "kubernetes"], "schemaVersion": 39, "version": 1, "editable": True, "graphTooltip": 1,
             "timezone": "", "refresh": "1m", "time": {"from": "now-6h", "to": "now"}, "timepicker": {}, "links": [],

@@ -138,28 +138,36 @@ class Alerts(unittest.TestCase):
     def test_waits_for_days_and_overdue(self):
         step = 240
         story = Story(16 * DAY * 60 // step, step)
-        waits, held, updated = Node(story, "waits"), Node(story, "held"), Node(story, "updated")
-        waits.need = held.need = updated.need = 1
+        waits, held, updated, rolled_back, late = [
+            Node(story, name) for name in ("waits", "held", "updated", "rolled-back", "late")]
+        waits.need = held.need = updated.need = rolled_back.need = 1
+        rolled_back.stay("idle", story.length, "RolledBack", "waiting")
+        # Prometheus knows `late` since a day only, and it needs an update that needs no reboot. The record knows more.
+        late.silent(15 * DAY // 4, up=None)
+        late.needed_since = 0
+        late.stay("pending", story.length, "OutsideWindow", "waiting")
         waits.stay("waiting", story.length, "WaitingForSlot", "waiting")
         held.stay("pending", story.length, "Paused", "waiting")
         updated.stay("pending", 2 * DAY // 4, "OutsideWindow", "waiting")
         updated.need = 0
         updated.stay("idle", story.length)
         waits_for_days = labels_of("HauloutWaitsForDays", severity="info", node="waits")
-        overdue = [labels_of("HauloutUpdateOverdue", severity="info", node=name) for name in ("waits", "held")]
+        overdue = [labels_of("HauloutUpdateOverdue", severity="info", node=name)
+                   for name in ("waits", "held", "rolled-back", "late")]
         # An alert about nodes that wait must not close their gate: they would wait for its end.
         page = (ROOT / "docs/configuration.md").read_text(encoding="utf-8")
         gate = re.search(r"^\| `--prometheus-query` \| PromQL \| `([^`]+)`", page, re.M).group(1)
         self.check(story, [fires(3 * DAY - 8), fires(3 * DAY + 8, waits_for_days), fires(14 * DAY - 8, waits_for_days),
-                           fires(14 * DAY + 8, waits_for_days, *overdue),
+                           fires(14 * DAY + 8, waits_for_days, *overdue[:3]),
+                           fires(15 * DAY + 8, waits_for_days, *overdue),
                            {"expr": gate, "eval_time": f"{14 * DAY + 8}m", "exp_samples": []}],
                    [{"eval_time": f"{14 * DAY + 8}m", "alertname": "HauloutUpdateOverdue", "exp_alerts": [
                        {"exp_labels": {"severity": "info", "node": name},
                         "exp_annotations": {
                             "runbook_url": "docs/alerts.md#hauloutupdateoverdue",
-                            "summary": f"Node {name} has needed a reboot for two weeks.",
+                            "summary": f"Node {name} has needed a reboot or an update for two weeks.",
                             "description": "Its label haulout.dev/reason shows which gate is closed, or what the node waits "
-                                           "for."}} for name in ("waits", "held")]}], "4m")
+                                           "for."}} for name in ("waits", "held", "rolled-back")]}], "4m")
 
     def test_no_agent_at_all(self):
         story = Story(120, 60)

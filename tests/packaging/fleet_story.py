@@ -58,7 +58,7 @@ class Story:
         """Gives a series `count` samples from number `at` on: one value, or a function of the number."""
         if name in METRICS or name.rsplit("_", 1)[0] in METRICS:
             kind, known, _ = METRICS[name if name in METRICS else name.rsplit("_", 1)[0]]
-            own = set(labels) - {"pod", "job", "instance", "namespace", "container", "endpoint", "pool", "exported_node"}
+            own = set(labels) - {"pod", "job", "instance", "namespace", "container", "endpoint", "exported_node"}
             if name.startswith("process_"):
                 own.discard("node")
             if own != known | ({"le"} if kind == "histogram" else set()):
@@ -78,10 +78,11 @@ class Node:
     def __init__(self, story, name, pool=None, version="0.1.0"):
         self.story, self.name, self.at, self.version = story, name, 0, version
         self.need, self.drained, self.counts = 0, [], {"succeeded": 0, "failed": 0, "given_up": 0}
+        # What the record keeps over a reboot.
+        self.state, self.since, self.needed_since, self.last_drain, self.last_attempt = None, 0, None, None, None
         self.target = {"job": "haulout/haulout", "instance": f"{name}:9797", "namespace": "haulout", "container": "agent",
                        "endpoint": "metrics", "pod": f"haulout-{name}", "node": name}
-        if pool:
-            self.target["pool"] = pool
+        self.pool = pool or ""
 
     @property
     def labels(self):
@@ -96,11 +97,20 @@ class Node:
     def stay(self, state, count, reason=None, concern="progress", api=1, back_end=1, slot=None, pods=None, waiting=None,
              diagnoses=()):
         """The agent reports this state in `count` scrapes."""
+        self.enter(state, reason)
         self.show("up", count, 1)
         for each in STATES:
             self.show("haulout_state", count, int(each == state), state=each)
         self.show("haulout_state_since_timestamp_seconds", count, self.at * self.story.step)
         self.show("haulout_build_info", count, 1, version=self.version)
+        self.show("haulout_pool_info", count, 1, pool=self.pool)
+        if self.needed_since is not None:
+            self.show("haulout_update_needed_since_timestamp_seconds", count, self.needed_since)
+        if self.last_drain is not None:
+            self.show("haulout_last_drain_duration_seconds", count, self.last_drain)
+        if self.last_attempt is not None:
+            how, when = self.last_attempt
+            self.show("haulout_last_attempt_timestamp_seconds", count, when, reason=how)
         self.show("haulout_authority_info", count, 1, authority="impersonation")
         self.show("haulout_degraded", count, int(state == "degraded"))
         self.show("haulout_api_up", count, api)
@@ -121,9 +131,26 @@ class Node:
             self.show("haulout_updates_total", count, number, result=result)
         for limit in (*BUCKETS, None):
             within = sum(limit is None or drain <= limit for drain in self.drained)
-            self.show("haulout_drain_duration_seconds_bucket", count, within, result="drained", le=str(limit or "+Inf"))
+            self.show("haulout_drain_duration_seconds_bucket", count, within, result="drained", le=f"{limit}.0" if limit else "+Inf")
         self.at += count
         return self
+
+    def enter(self, state, reason):
+        """Changes what the record keeps when the node enters a state."""
+        now, before = self.at * self.story.step, self.state
+        if state == before or state == "unknown":  # an agent that starts does not know its state yet
+            return
+        if state in ("pending", "waiting", "draining") and self.needed_since is None:
+            self.needed_since = now
+        if state in ("idle", "uncordoning", "soaking"):
+            self.needed_since = None
+        if before == "draining" and state in ("updating", "ready"):
+            self.last_drain = now - self.since
+        if before == "verifying" and state == "uncordoning":
+            self.last_attempt = "Updated", now
+        if before in ("draining", "updating", "ready", "rebooting", "verifying") and state in ("degraded", "pending"):
+            self.last_attempt = reason, now
+        self.state, self.since = state, now
 
     def silent(self, count, up=0):
         """No scrape has an answer: the machine reboots or the agent is dead. With up=None its pod does not exist."""

@@ -184,6 +184,50 @@ TEST_F(Advance, TheNeedLastsFromItsFirstMomentUntilTheNodeIsIdle) {
   EXPECT_EQ(go(of_an_older_agent, Event::gate_closed).needed_since, moment.now);
 }
 
+// The metrics show since when the node has needed an update. While it soaks, it needs none.
+TEST_F(Advance, AVerifiedUpdateEndsTheNeed) {
+  Record record = go(in(State::idle), Event::needed);
+  for (const Event event :
+       {Event::gates_open, Event::turn_taken, Event::drained, Event::reboot_due, Event::boot_changed}) {
+    record = go(std::move(record), event);
+    EXPECT_EQ(record.needed_since, moment.now) << to_string(event);
+  }
+  record = go(std::move(record), Event::verified);
+  EXPECT_EQ(record.needed_since, std::nullopt);
+  record = go(go(std::move(record), Event::uncordoned), Event::hook_failed);
+  moment.now += 1h;
+  EXPECT_EQ(go(std::move(record), Event::needed).needed_since, moment.now) << "a new need";
+}
+
+// A boot that belongs to no attempt says nothing about the need.
+TEST_F(Advance, ABootOfOthersDoesNotEndTheNeed) {
+  Record record = go(go(in(State::idle), Event::needed), Event::gates_open);
+  record = go(go(go(std::move(record), Event::turn_taken), Event::boot_changed), Event::verified);
+  EXPECT_EQ(record.needed_since, moment.now);
+}
+
+TEST_F(Advance, TheRecordKeepsHowLongTheLastCompleteDrainTook) {
+  const auto drained_in = [this](Record record, Event event, Duration time) {
+    record = go(go(std::move(record), Event::gates_open), Event::turn_taken);
+    moment.now += std::chrono::duration_cast<WallTime::duration>(time);
+    return go(std::move(record), event);
+  };
+  Record record = drained_in(in(State::pending), Event::drain_ended, 40s);
+  EXPECT_EQ(record.drain_took, std::nullopt) << "the node was not drained";
+  record = drained_in(std::move(record), Event::drained, 90s);
+  EXPECT_EQ(record.drain_took, 90s);
+  record = go(go(std::move(record), Event::reboot_due), Event::boot_changed);
+  record = go(go(go(std::move(record), Event::verified), Event::uncordoned), Event::soaked);
+  EXPECT_EQ(record.drain_took, 90s);
+  record = drained_in(go(std::move(record), Event::needed), Event::gate_closed, 10s);
+  EXPECT_EQ(record.drain_took, 90s);
+  record = drained_in(std::move(record), Event::update_due, 30s);
+  EXPECT_EQ(record.drain_took, 30s);
+  Record clock_back = go(go(in(State::pending), Event::gates_open), Event::turn_taken);
+  moment.now -= 1h;
+  EXPECT_EQ(go(std::move(clock_back), Event::drained).drain_took, std::nullopt);
+}
+
 TEST_F(Advance, AFailedInstallationIsThatOfTheVersionForWhichTheSlotWasTaken) {
   moment.slot_version = "1.2";
   moment.pending = {.need = Need::yes, .target = "1.1"};  // in place since before

@@ -38,6 +38,7 @@ Record full() {
   record.needed_since = seconds(40);
   record.reboots = {{seconds(10), {"a"}, "0.9", true}, {seconds(11), {}, ""}, {seconds(12), {}, "1.1", false, true}};
   record.durations = {std::chrono::seconds(600), std::chrono::seconds(700)};
+  record.drain_took = std::chrono::seconds(90);
   record.bad_targets = {"0.8"};
   record.failed_versions = {"0.7", "0.8"};
   record.cause = "RebootFailed";

@@ -21,6 +21,8 @@ class MetricsTest : public ::testing::Test {
     metrics.show_slot(true);
     metrics.show_api(true);
     metrics.show_authority("impersonation");
+    metrics.show_pool("web");
+    metrics.show_record(record());
     metrics.show_drain({.to_evict = 10, .vanished = 3, .terminating = 2, .waiting = 1, .skipped = 4});
     metrics.show_waiting_pods({{"BlockedByBudget", 1}});
     metrics.show_diagnoses({{"BudgetNeverAllows", 2}});
@@ -30,6 +32,15 @@ class MetricsTest : public ::testing::Test {
     metrics.count_eviction("refused");
     metrics.count_event("written");
     metrics.show_process({.cpu_seconds = 1.5, .resident_bytes = 1e7, .start_time_seconds = 1.7e9});
+  }
+
+  static Record record() {
+    Record record;
+    record.needed_since = WallTime(1699990000s);
+    record.drain_took = 754s;
+    record.attempts = {{WallTime(1699000000s), "Updated", ""},
+                       {WallTime(1699100000s), "DrainBlocked", "pod shop/db-0"}};
+    return record;
   }
 
   Metrics metrics{{.node = "n1", .version = "1.2.3"}};
@@ -78,6 +89,10 @@ TEST_F(MetricsTest, Values) {
   const std::string text = metrics.text();
   for (const char* line : {
            "haulout_build_info{node=\"n1\",version=\"1.2.3\"} 1\n",
+           "haulout_pool_info{node=\"n1\",pool=\"web\"} 1\n",
+           "haulout_update_needed_since_timestamp_seconds{node=\"n1\"} 1699990000\n",
+           "haulout_last_drain_duration_seconds{node=\"n1\"} 754\n",
+           "haulout_last_attempt_timestamp_seconds{node=\"n1\",reason=\"DrainBlocked\"} 1699100000\n",
            "haulout_state{node=\"n1\",state=\"draining\"} 1\n",
            "haulout_state{node=\"n1\",state=\"idle\"} 0\n",
            "haulout_state_since_timestamp_seconds{node=\"n1\"} 1700000000\n",
@@ -109,11 +124,16 @@ TEST_F(MetricsTest, WhatIsOverIsGone) {
   metrics.show_need(Need::unknown);
   metrics.show_waiting_pods({});
   metrics.show_diagnoses({});
+  metrics.show_pool("");
+  metrics.show_record({});
   const std::string text = metrics.text();
   EXPECT_THAT(text, HasSubstr("haulout_state{node=\"n1\",state=\"draining\"} 0\n"));
   EXPECT_THAT(text, HasSubstr("haulout_backend_up{node=\"n1\"} 0\n"));
-  for (const char* name :
-       {"haulout_reason_info{", "haulout_reboot_required{", "haulout_drain_waiting_pods{", "haulout_diagnosis{"})
+  EXPECT_THAT(text, HasSubstr("haulout_pool_info{node=\"n1\",pool=\"\"} 1\n"));
+  EXPECT_THAT(text, Not(HasSubstr("pool=\"web\"")));
+  for (const char* name : {"haulout_reason_info{", "haulout_reboot_required{", "haulout_drain_waiting_pods{",
+                           "haulout_diagnosis{", "haulout_update_needed_since_timestamp_seconds{",
+                           "haulout_last_drain_duration_seconds{", "haulout_last_attempt_timestamp_seconds{"})
     EXPECT_THAT(text, Not(HasSubstr(name)));
 }
 
@@ -124,6 +144,22 @@ TEST_F(MetricsTest, AReasonTakesThePlaceOfTheOneBefore) {
   EXPECT_THAT(text, HasSubstr("reason=\"OutsideWindow\""));
   EXPECT_THAT(text, Not(HasSubstr("reason=\"Paused\"")));
   EXPECT_THAT(text, Not(HasSubstr("haulout_state_since_timestamp_seconds{"))) << "nobody knows since when";
+}
+
+// Queries that choose a pool must not lose an agent that has not read its Node yet.
+TEST_F(MetricsTest, ThePoolIsEmptyAtFirst) {
+  EXPECT_THAT(metrics.text(), HasSubstr("haulout_pool_info{node=\"n1\",pool=\"\"} 1\n"));
+}
+
+// One series for each reason that an attempt ever had would never end.
+TEST_F(MetricsTest, OnlyTheLastAttemptIsShown) {
+  Record of_now = record();
+  metrics.show_record(of_now);
+  of_now.attempts.push_back({WallTime(1699200000s), "Updated", "version 2 runs"});
+  metrics.show_record(of_now);
+  const std::string text = metrics.text();
+  EXPECT_THAT(text, HasSubstr("haulout_last_attempt_timestamp_seconds{node=\"n1\",reason=\"Updated\"} 1699200000\n"));
+  EXPECT_THAT(text, Not(HasSubstr("DrainBlocked")));
 }
 
 TEST_F(MetricsTest, CpuTimeNeverFalls) {

@@ -122,6 +122,16 @@ TEST_F(ReporterTest, AStatusIsOneLineForTheServiceManager) {
   EXPECT_THAT(words, Contains("STATUS=pending, CannotReboot: access denied READY=0"));
 }
 
+TEST_F(ReporterTest, WhatTheRecordKeepsIsAMetric) {
+  Record record;
+  record.needed_since = WallTime(500s);
+  record.drain_took = 90s;
+  reporter.see_record("web", record);
+  EXPECT_THAT(reporter.metrics_text(), HasSubstr("haulout_pool_info{node=\"n1\",pool=\"web\"} 1\n"));
+  EXPECT_THAT(reporter.metrics_text(), HasSubstr("haulout_update_needed_since_timestamp_seconds{node=\"n1\"} 500\n"));
+  EXPECT_THAT(reporter.metrics_text(), HasSubstr("haulout_last_drain_duration_seconds{node=\"n1\"} 90\n"));
+}
+
 TEST_F(ReporterTest, UpdatesAndDrainsAreCountedWhenTheyEnd) {
   reporter.tell(status(State::draining, "Evicting", WallTime(1000s)));
   reporter.tell(status(State::ready, "", WallTime(1090s)));

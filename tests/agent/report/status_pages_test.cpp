@@ -17,9 +17,10 @@ using ::testing::HasSubstr;
 
 class StatusPageTest : public ::testing::Test {
  protected:
-  http::Response get(const std::string& target, const std::string& method = "GET") {
+  http::Response get(const std::string& target, const std::string& method = "GET", const std::string& accept = "") {
     http::Request request;
     request.method = method;
+    if (!accept.empty()) request.headers.add("Accept", accept);
     request.target = target;
     return status_page(request, {[] { return std::string("haulout_degraded 0\n"); }, [this] { return checks; }});
   }
@@ -31,6 +32,17 @@ TEST_F(StatusPageTest, MetricsAreWhatPrometheusReads) {
   EXPECT_EQ(page.status, 200);
   EXPECT_EQ(page.headers.find("content-type"), "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_EQ(page.body, "haulout_degraded 0\n");
+}
+
+TEST_F(StatusPageTest, MetricsAreInTheFormatThatTheScraperPrefers) {
+  const auto page = get("/metrics", "GET", "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_EQ(page.headers.find("content-type"), "application/openmetrics-text; version=1.0.0; charset=utf-8");
+  EXPECT_EQ(page.body, "haulout_degraded 0\n# EOF\n");
+  const auto old = get("/metrics", "GET", "text/plain;version=0.0.4");
+  EXPECT_EQ(old.headers.find("content-type"), "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_EQ(old.body, "haulout_degraded 0\n");
+  EXPECT_EQ(get("/healthz", "GET", "application/openmetrics-text").body, "ok\n");
 }
 
 TEST_F(StatusPageTest, ReadinessNamesWhatIsMissing) {
