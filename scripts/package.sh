@@ -6,7 +6,8 @@ image_packages=(libdeflate-tools)
 # Debian packages that ./dev release needs.
 release_packages=(dpkg-dev apt-utils gpg gpg-agent qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap man-db mandoc
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap
+  mmdebstrap autopkgtest piuparts man-db mandoc
   "${release_packages[@]}" python3-venv ruby)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
@@ -310,6 +311,20 @@ check_deb() {
   tests/packaging/deb_test.sh "$deb" || status=$?
   if ((status == 77)); then
     did_not_run "the Debian package was not installed: see above"
+    return
+  fi
+  return "$status"
+}
+
+# Has Debian's own programs test the package.
+check_debian_tests() {
+  say "packaging: autopkgtest and piuparts"
+  local status=0
+  build_release
+  build_deb
+  tests/packaging/autopkgtest.sh build/deb/*.deb || status=$?
+  if ((status == 77)); then
+    did_not_run "autopkgtest and piuparts: see above"
     return
   fi
   return "$status"

@@ -429,6 +429,7 @@ run_tests() {
     step "man pages" check_man
     step "site" check_site
     step "Debian package" check_deb
+    step "autopkgtest and piuparts" check_debian_tests
     step "files of a release" check_release
     step "end to end, arm64" arm64_e2e_tests
     step "demo" demos
