@@ -87,7 +87,8 @@ if(HAULOUT_STATIC)
       "SHELL:-mllvm -inline-threshold=$<IF:$<BOOL:$<TARGET_PROPERTY:HAULOUT_COLD>>,25,150>")
   endif()
   target_link_options(house_build INTERFACE
-    -Wl,--as-needed)  # drops ICU, which Boost.Log links for Boost.Regex; nothing here uses it
+    -Wl,--as-needed   # drops ICU, which Boost.Log links for Boost.Regex; nothing here uses it
+    -Wl,-z,relro,-z,now)  # makes the table of library functions read-only before the program starts
   if(HAULOUT_LLD)
     target_link_options(house_build INTERFACE
       -Wl,--icf=safe                 # merges functions with the same code whose addresses nothing compares: 3 % of the program

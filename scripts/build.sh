@@ -24,14 +24,16 @@ build_release() {
 
 arm64_binary=build/release-arm64/cli/haulout
 
-# Builds the program for arm64 on this machine, whatever its architecture is. The programs that write the packages need its
-# Debian packages, too: ca-certificates is for the container image.
-build_arm64() {
+# build_for_arm64 PRESET TARGET…: builds for arm64 on this machine, whatever its architecture is. The programs that write the
+# packages need the Debian packages for arm64, too: ca-certificates is for the container image.
+build_for_arm64() {
   say "build: Debian packages for arm64 in build/arm64"
   python3 -B packaging/cross/make_root.py --arch arm64 --output build/arm64 \
-    "${library_packages[@]}" "libstdc++-$(g++ -dumpversion | cut -d. -f1)-dev" ca-certificates >&2
-  build_preset release-arm64 haulout
+    "${library_packages[@]}" "${test_library_packages[@]}" "libstdc++-$(g++ -dumpversion | cut -d. -f1)-dev" ca-certificates >&2
+  build_preset "$@"
 }
+
+build_arm64() { build_for_arm64 release-arm64 haulout; }
 
 build() {
   (($# == 0)) || usage_error "build takes no arguments"

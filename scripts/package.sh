@@ -4,9 +4,10 @@
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
 # Debian packages that ./dev release needs.
-release_packages=(dpkg-dev apt-utils qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
+release_packages=(dpkg-dev apt-utils gpg gpg-agent qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap man-db mandoc
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap
+  mmdebstrap autopkgtest piuparts man-db mandoc
   "${release_packages[@]}" python3-venv ruby)
 
 haulout_version() { sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt; }
@@ -66,10 +67,10 @@ build_for_release() {
   build_deb_arm64
 }
 
-# write_release DIRECTORY URL: writes the files of a release of this commit, from the release binaries and the Debian packages.
-# They will be downloaded from URL.
+# write_release DIRECTORY URL [FINGERPRINT]: writes the files of a release of this commit, from the release binaries and the
+# Debian packages. They will be downloaded from URL. The key of gpg with the fingerprint signs the apt repository.
 write_release() {
-  local directory=$1 url=$2 version
+  local directory=$1 url=$2 apt_key=${3:-} version
   version=$(haulout_version)
   source_date
   rm -rf -- "$directory"
@@ -84,21 +85,8 @@ write_release() {
   mv -- "$directory/image/haulout-$version.tar" "$directory/haulout_${version}_image.tar"
   rm -rf -- "$directory/image"
   python3 -B packaging/release/make_release.py "$directory" --version "$version" --commit "$(git rev-parse HEAD)" \
-    --url "$url" --map "amd64=$release_binary.map" --map "arm64=$arm64_binary.map" --root arm64=build/arm64
-}
-
-release() {
-  local directory=$1 url=$2 version architecture
-  version=$(haulout_version)
-  architecture=$(dpkg --print-architecture)
-  source_date
-  rm -rf -- "$directory"
-  mkdir -p -- "$directory"
-  cp -- "build/deb/haulout_${version}_$architecture.deb" "$directory/"
-  python3 -B packaging/release/make_tarball.py --binary "$release_binary" --version "$version" --arch "$architecture" \
-    --output "$directory" >&2
-  python3 -B packaging/release/make_release.py "$directory" --version "$version" --commit "$(git rev-parse HEAD)" \
-    --url "$url" --map "$architecture=$release_binary.map"
+    --url "$url" --map "amd64=$release_binary.map" --map "arm64=$arm64_binary.map" --root arm64=build/arm64 \
+    ${apt_key:+--apt-key "$apt_key"}
 }
 
 # sign_release DIRECTORY KEY: signs SHA256SUMS, and so all files of which it has the sums, in the form of `cosign sign-blob`.
@@ -114,9 +102,26 @@ check_signing_key() {
 }
 
 release() {
-  { (($# == 1 || $# == 2)) && [[ $1 == https://* ]]; } ||
+  local url="" key="" apt_key=""
+  while (($#)); do
+    case $1 in
+      --apt-key)
+        [[ -n ${2:-} ]] || usage_error "release: --apt-key needs the address or the fingerprint of a key in gpg's keyring"
+        apt_key=$2
+        shift
+        ;;
+      -*) usage_error "release: unknown option $1" ;;
+      *)
+        [[ -z $url || -z $key ]] || usage_error "release: too many arguments: $1"
+        if [[ -z $url ]]; then url=$1; else key=$1; fi
+        ;;
+    esac
+    shift
+  done
+  [[ $url == https://* ]] ||
     usage_error "release needs the address from which its files will be downloaded, https://…, and then, if you sign it, a key"
-  if (($# == 2)); then check_signing_key "$2"; fi
+  if [[ -n $key ]]; then check_signing_key "$key"; fi
+  if [[ -n $apt_key ]]; then apt_key=$(python3 -B packaging/release/openpgp.py "$apt_key"); fi
   [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
   # The provenance names a commit, so the artefacts must be built from it.
   local changed
@@ -127,11 +132,12 @@ release() {
   local directory
   directory=build/release-$(haulout_version)
   say "release: $directory"
-  write_release "$directory" "$1"
-  if (($# == 2)); then
-    sign_release "$directory" "$2"
+  write_release "$directory" "$url" "$apt_key"
+  [[ -n $apt_key ]] || note "the apt repository is not signed, because no --apt-key was given"
+  if [[ -n $key ]]; then
+    sign_release "$directory" "$key"
   else
-    note "the release is not signed, because no key was given"
+    note "the sums are not signed, because no KEY was given"
   fi
   printf '%s\n' "$PWD/$directory"
 }
@@ -254,10 +260,23 @@ find_release_tools() {
   fi
 }
 
+# write_signed_releases DIRECTORY…: writes releases whose apt repositories are signed with one new key. The key is gone afterwards.
+write_signed_releases() (
+  GNUPGHOME=$(mktemp -d /tmp/gpg-XXXXXX)  # a short path, because that of the agent's socket has at most 107 characters
+  export GNUPGHOME
+  trap 'gpgconf --kill all; rm -rf -- "$GNUPGHOME"' EXIT
+  gpg --batch --quiet --passphrase '' --quick-generate-key test@example.org ed25519 sign >&2
+  local key directory
+  key=$(python3 -B packaging/release/openpgp.py test@example.org)
+  for directory in "$@"; do
+    write_release "$directory" https://downloads.example.org/haulout "$key"
+  done
+)
+
 check_release() {
   say "packaging: files of a release"
   local missing one=build/release-test/one two=build/release-test/two
-  missing=$(missing_commands ruby skopeo apt-ftparchive git qemu-aarch64-static aarch64-linux-gnu-objdump)
+  missing=$(missing_commands ruby skopeo apt-ftparchive gpg gpg-agent gpgv lintian git qemu-aarch64-static aarch64-linux-gnu-objdump)
   if [[ -n $missing ]]; then
     did_not_run "the files of a release need $missing"
     return
@@ -267,10 +286,18 @@ check_release() {
     return
   fi
   build_for_release
-  write_release "$one" https://downloads.example.org/haulout
-  write_release "$two" https://downloads.example.org/haulout
+  lint_deb build/deb-arm64/*.deb
+  write_signed_releases "$one" "$two"
   python3 -B tests/release/artefacts_test.py "$one" "$two" build/release-tools build/arm64 >&2
+  python3 -B tests/release/apt_test.py "$one" >&2
   tests/release/sign_test.sh "$one" build/release-tools/verify-blob >&2
+}
+
+# lint_deb PACKAGE.deb: fails for whatever lintian finds that packaging/debian/lintian-overrides does not explain.
+lint_deb() {
+  # lintian takes letters in machine code for misspelt words. Which words these are changes with every build.
+  lintian --allow-root --pedantic --display-info --fail-on error,warning,info,pedantic --suppress-tags spelling-error-in-binary \
+    --tag-display-limit 0 "$1" >&2
 }
 
 check_deb() {
@@ -288,10 +315,24 @@ check_deb() {
   first=$(sha256sum <"$deb")
   build_deb
   [[ $(sha256sum <"$deb") == "$first" ]] || die "the same source made two different packages"
-  lintian --allow-root --fail-on error --tag-display-limit 0 "$deb" >&2
+  lint_deb "$deb"
   tests/packaging/deb_test.sh "$deb" || status=$?
   if ((status == 77)); then
     did_not_run "the Debian package was not installed: see above"
+    return
+  fi
+  return "$status"
+}
+
+# Has Debian's own programs test the package.
+check_debian_tests() {
+  say "packaging: autopkgtest and piuparts"
+  local status=0
+  build_release
+  build_deb
+  tests/packaging/autopkgtest.sh build/deb/*.deb || status=$?
+  if ((status == 77)); then
+    did_not_run "autopkgtest and piuparts: see above"
     return
   fi
   return "$status"

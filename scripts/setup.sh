@@ -9,13 +9,16 @@ library_packages=(
   libhowardhinnant-date-dev tzdata libsdbus-c++-dev libsystemd-dev prometheus-cpp-dev
 )
 
+# libraries of the tests
+test_library_packages=(libgtest-dev libgmock-dev)
+
 packages=(
   # compiler, linker, sanitizers and checks; g++ for its standard library, and for the test that GCC 12 is refused
   clang-19 clang-tidy-19 clang-format-19 lld-19 libclang-rt-19-dev llvm-19 g++
   cmake ninja-build ccache pkg-config git ca-certificates python3
   "${library_packages[@]}"
   # packages that only tests need
-  libgtest-dev libgmock-dev openssl dbus-daemon curl
+  "${test_library_packages[@]}" openssl dbus-daemon curl
 )
 
 missing_packages() {

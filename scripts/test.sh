@@ -254,6 +254,22 @@ e2e_tests() {
   return "$status"
 }
 
+# The unit tests that need nothing of the machine but a processor: no child process, no system bus, no clock that runs.
+arm64_targets=(base_test retry_test http_test k8s_test k8s_credentials_test placement_test drain_test)
+
+# Runs unit tests for arm64 in an emulator. Their libraries are built as those of the program that ships.
+arm64_tests() {
+  if [[ -n $(missing_commands qemu-aarch64-static) ]]; then
+    did_not_run "the tests for arm64 need qemu-aarch64-static"
+    return
+  fi
+  build_for_arm64 plays-arm64 "${arm64_targets[@]}"
+  say "test: unit tests for arm64, in an emulator"
+  local names
+  names=$(IFS='|' && printf '%s' "${arm64_targets[*]}")
+  run_ctest release-arm64 -R "^($names)\$"
+}
+
 # Drains nodes of a real control plane with the program for arm64, in an emulator.
 arm64_e2e_tests() {
   if [[ -n $(missing_commands qemu-aarch64-static) ]]; then
@@ -371,18 +387,19 @@ long_steps() {
 }
 
 run_tests() {
-  local all="" only_e2e="" only_machines="" only_kernel=""
+  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64=""
   while (($#)); do
     case $1 in
       --all) all=1 ;;
       --e2e) only_e2e=1 ;;
       --machines) only_machines=1 ;;
       --kernel) only_kernel=1 ;;
+      --arm64) only_arm64=1 ;;
       *) break ;;
     esac
     shift
   done
-  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel) ]] || usage_error "test --all takes no further arguments"
+  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
     setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}" \
       "${site_packages[@]}"
@@ -390,6 +407,8 @@ run_tests() {
     setup "${machines_packages[@]}" "${kernel_packages[@]}"
   elif [[ -n $only_machines ]]; then
     setup "${machines_packages[@]}"
+  elif [[ -n $only_arm64 ]]; then
+    setup qemu-user-static
   else
     setup
   fi
@@ -402,6 +421,9 @@ run_tests() {
   elif [[ -n $only_kernel ]]; then
     (($# == 0)) || usage_error "test --kernel takes no further arguments"
     step "a kernel upgrade and a kexec under QEMU" kernel_test
+  elif [[ -n $only_arm64 ]]; then
+    (($# == 0)) || usage_error "test --arm64 takes no further arguments"
+    step "unit, arm64" arm64_tests
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"
@@ -429,6 +451,7 @@ run_tests() {
     step "man pages" check_man
     step "site" check_site
     step "Debian package" check_deb
+    step "autopkgtest and piuparts" check_debian_tests
     step "files of a release" check_release
     step "end to end, arm64" arm64_e2e_tests
     step "demo" demos

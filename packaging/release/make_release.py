@@ -6,7 +6,8 @@
 DIRECTORY has haulout_VERSION_linux_ARCH.tar.gz (make_tarball.py), haulout_VERSION_ARCH.deb and haulout_VERSION_image.tar
 (packaging/image/build_image.py). --url is the address below which
 the files of DIRECTORY will be found, --map the map of the linker of each architecture, --root the directory of
-packaging/cross/make_root.py with which an architecture was built that is not that of this machine. Written are
+packaging/cross/make_root.py with which an architecture was built that is not that of this machine, --apt-key the fingerprint
+of the key in gpg's keyring that signs the apt repository. Written are
 
   haulout-VERSION.tgz                    the Helm chart
   haulout_VERSION_kustomize.tar.gz       base and components for kustomize
@@ -14,10 +15,12 @@ packaging/cross/make_root.py with which an architecture was built that is not th
   haulout_VERSION_provenance.json        from which commit the artefacts were built: an in-toto statement with SLSA provenance
   krew/haulout.yaml, homebrew/haulout.rb   for the package managers krew and Homebrew
   apt/                                   an apt repository with the Debian packages
+  haulout-archive-keyring.gpg            the public part of --apt-key
   SHA256SUMS                             of all files except those in apt/, which has sums of its own
 
-The same input makes the same files, byte for byte: every time is SOURCE_DATE_EPOCH (default 0). The network is not used. Needs readelf,
-dpkg-query and apt-ftparchive, on the machine that has built the artefacts.
+The same input makes the same files, byte for byte, except for the signatures of the apt repository, which have the time at which
+they were made. Every other time is SOURCE_DATE_EPOCH (default 0). The network is not used. Needs readelf,
+dpkg-query, apt-ftparchive and, with --apt-key, gpg, on the machine that has built the artefacts.
 """
 import argparse
 import datetime
@@ -38,11 +41,13 @@ import urllib.parse
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import linked_packages  # noqa: E402
 import make_tarball  # noqa: E402
+import openpgp  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 # What begins the names of the kind of build and of the builder in the provenance. They are names, not addresses.
 NAMES = "https://haulout.dev/build"
+KEYRING = "haulout-archive-keyring.gpg"
 SUMMARY = "Take Kubernetes nodes safely through operating system updates"
 RELATIONSHIPS = {"dynamic": "DYNAMIC_LINK", "static": "STATIC_LINK", "headers": "STATIC_LINK"}
 # Libraries that every Debian has.
@@ -286,7 +291,7 @@ def distribution_of(os_release):
     return f"{found['ID']}-{found['VERSION_ID']}"
 
 
-def make(directory, version, commit, url, maps, epoch, roots):
+def make(directory, version, commit, url, maps, epoch, roots, apt_key=None):
     tarballs, debs = artefacts([path.name for path in directory.iterdir()], version)
     if not tarballs or tarballs.keys() != debs.keys():
         raise linked_packages.Problem(f"{directory} must have a tarball and a Debian package of version {version} for each "
@@ -309,11 +314,15 @@ def make(directory, version, commit, url, maps, epoch, roots):
     texts[f"haulout_{version}_provenance.json"] = in_json(provenance(digests, version, commit, everything, distribution))
     texts["krew/haulout.yaml"] = krew_manifest(version, url, named, libraries_to_install(everything))
     texts["homebrew/haulout.rb"] = homebrew_formula(version, url, named, libraries_to_install(everything))
-    for path, text in texts.items():
-        (directory / path).parent.mkdir(exist_ok=True)
-        (directory / path).write_text(text)
+    contents = {path: text.encode() for path, text in texts.items()}
     write_apt(directory / "apt", {architecture: directory / name for architecture, name in debs.items()}, version, epoch)
-    (directory / "SHA256SUMS").write_text(sums(digests | {path: sha256(text.encode()) for path, text in texts.items()}))
+    if apt_key:
+        openpgp.sign(directory / "apt/dists/stable/Release", apt_key)
+        contents[KEYRING] = openpgp.public_key(apt_key)
+    for path, content in contents.items():
+        (directory / path).parent.mkdir(exist_ok=True)
+        (directory / path).write_bytes(content)
+    (directory / "SHA256SUMS").write_text(sums(digests | {path: sha256(content) for path, content in contents.items()}))
 
 
 def by_architecture(values):
@@ -328,13 +337,14 @@ def main():
     parser.add_argument("--url", required=True)
     parser.add_argument("--map", action="append", required=True, metavar="ARCH=FILE")
     parser.add_argument("--root", action="append", default=[], metavar="ARCH=DIRECTORY")
+    parser.add_argument("--apt-key", metavar="FINGERPRINT")
     options = parser.parse_args()
     if not re.fullmatch(r"[0-9a-f]{40}", options.commit):
         parser.error(f"--commit is a commit of 40 digits, not {options.commit}")
     try:
         make(options.directory, options.version, options.commit, options.url.rstrip("/"), by_architecture(options.map),
-             int(os.environ.get("SOURCE_DATE_EPOCH", "0")), by_architecture(options.root))
-    except linked_packages.Problem as problem:
+             int(os.environ.get("SOURCE_DATE_EPOCH", "0")), by_architecture(options.root), options.apt_key)
+    except (linked_packages.Problem, openpgp.Problem) as problem:
         sys.exit(f"make_release.py: {problem}")
 
 

@@ -4,7 +4,7 @@
   artefacts_test.py RELEASE AGAIN TOOLS ARM64
 
 RELEASE and AGAIN are two directories of `./dev release`, made one after the other from the same build; TOOLS has pyspdxtools, krew
-and validate-krew-manifest; ARM64 is a directory of packaging/cross/make_root.py. Needs ruby, apt, skopeo and qemu-aarch64-static. apt works in a directory of its own, and nothing of this machine is changed.
+and validate-krew-manifest; ARM64 is a directory of packaging/cross/make_root.py. Needs ruby, skopeo and qemu-aarch64-static. Nothing of this machine is changed.
 """
 import filecmp
 import hashlib
@@ -12,7 +12,6 @@ import json
 import os
 import pathlib
 import re
-import shutil
 import subprocess
 import sys
 import tarfile
@@ -58,7 +57,8 @@ class Files(Scratch):
         self.assertEqual(*names)
         self.assertGreaterEqual(len(names[0]), 10)
         different = [str(name) for name in names[0] if not filecmp.cmp(RELEASE / name, AGAIN / name, shallow=False)]
-        self.assertEqual([], different)
+        # An OpenPGP signature has the time at which it was made.
+        self.assertEqual([], sorted(set(different) - {"apt/dists/stable/InRelease", "apt/dists/stable/Release.gpg"}))
 
     def test_sums_are_right_and_complete(self):
         self.succeeds("sha256sum", "--check", "--strict", "SHA256SUMS", cwd=RELEASE)
@@ -255,66 +255,6 @@ class Homebrew(Scratch):
         self.assertGreaterEqual(len(wanted), 6)
         for pattern in wanted:
             self.assertTrue([name for name in names if pathlib.PurePath(name).match(pattern)], pattern)
-
-
-class Apt(Scratch):
-    """apt-get with its configuration, lists, cache and status in a directory of its own."""
-
-    def setUp(self):
-        super().setUp()
-        self.root = self.scratch / "root"
-        for name in ("etc/apt/apt.conf.d", "etc/apt/preferences.d", "etc/apt/sources.list.d", "etc/apt/trusted.gpg.d",
-                     "var/lib/apt/lists/partial", "var/cache/apt/archives/partial", "var/lib/dpkg", "var/log/apt"):
-            (self.root / name).mkdir(parents=True)
-        shutil.copyfile("/var/lib/dpkg/status", self.root / "var/lib/dpkg/status")
-        self.without_haulout()
-        self.repository = self.scratch / "repository"
-        shutil.copytree(RELEASE / "apt", self.repository)
-        (self.root / "etc/apt/sources.list").write_text(f"deb [trusted=yes] file:{self.repository} stable main\n")
-        self.configure("amd64")
-
-    def configure(self, architecture):
-        (self.scratch / "apt.conf").write_text(
-            f'Dir "{self.root}";\nDir::State::status "{self.root}/var/lib/dpkg/status";\nAPT::Sandbox::User "root";\n'
-            f'APT::Architecture "{architecture}";\nAPT::Architectures {{ "{architecture}"; }};\nAPT::Install-Recommends "false";\n')
-        self.environment = {**os.environ, "APT_CONFIG": str(self.scratch / "apt.conf"), "LC_ALL": "C"}
-
-    def without_haulout(self):
-        """The package may be installed on this machine."""
-        status = self.root / "var/lib/dpkg/status"
-        stanzas = status.read_text(errors="surrogateescape").split("\n\n")
-        kept = [stanza for stanza in stanzas if not stanza.startswith("Package: haulout\n")]
-        status.write_text("\n\n".join(kept), errors="surrogateescape")
-
-    def apt(self, *arguments, check=True):
-        command = self.succeeds if check else self.fails
-        return command("apt-get", *arguments, env=self.environment, cwd=self.scratch)
-
-    def test_apt_finds_downloads_and_would_install_the_package(self):
-        deb = only("*_amd64.deb")
-        self.apt("update")
-        self.assertRegex(self.apt("install", "--simulate", "haulout"), r"(?m)^Inst haulout \(\S+ Haulout:\S*stable \[amd64\]\)")
-        self.apt("download", "haulout")
-        self.assertTrue(filecmp.cmp(deb, self.scratch / deb.name, shallow=False))
-
-    def test_apt_downloads_the_package_for_arm64(self):
-        deb = only("*_arm64.deb")
-        self.configure("arm64")
-        self.apt("update")
-        self.apt("download", "haulout")
-        self.assertTrue(filecmp.cmp(deb, self.scratch / deb.name, shallow=False))
-
-    def test_apt_refuses_a_changed_package(self):
-        self.apt("update")
-        (packed,) = self.repository.rglob("*_amd64.deb")
-        content = packed.read_bytes()
-        packed.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
-        self.assertRegex(self.apt("download", "haulout", check=False), "Hash Sum mismatch|unexpected size")
-
-    def test_apt_refuses_a_changed_list(self):
-        for listed in self.repository.rglob("Packages*"):
-            listed.write_bytes(listed.read_bytes() + b"\n")
-        self.assertRegex(self.apt("update", check=False), "Hash Sum mismatch|unexpected size")
 
 
 if __name__ == "__main__":
