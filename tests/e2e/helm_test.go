@@ -19,7 +19,7 @@ import (
 // newHelm returns a helm without a cluster.
 func newHelm(t *testing.T) Helm {
 	t.Helper()
-	h, err := cluster.Programs.NewHelm(t.TempDir(), "")
+	h, err := cluster.NewHelm(t.TempDir(), "")
 	if err != nil {
 		cannotRun(t, err.Error())
 	}
@@ -673,7 +673,7 @@ func TestHelmLint(t *testing.T) {
 	for _, example := range append(examples, filepath.Join(h.Chart, "values.yaml")) {
 		t.Run(filepath.Base(example), func(t *testing.T) {
 			t.Parallel()
-			output, err := h.Run(t.Context(), "lint", "--strict", "--kube-version="+kubernetesVersion, h.Chart, "--values", example)
+			output, err := h.Run(t.Context(), "lint", "--strict", "--kube-version="+h.version, h.Chart, "--values", example)
 			must(t, err)
 			if !strings.Contains(output, "1 chart(s) linted, 0 chart(s) failed") {
 				t.Error(output)

@@ -86,7 +86,9 @@ func kubectlsTests(t *testing.T, c *ControlPlane, module, tool string) (checks [
 
 // kubernetesModule returns the directory of the Go module from which the control plane is built.
 func kubernetesModule(t *testing.T) (string, error) {
-	output, err := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes").Output()
+	download := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", "k8s.io/kubernetes")
+	download.Dir = cluster.Programs.Module
+	output, err := download.Output()
 	if err != nil {
 		return "", err
 	}

@@ -55,6 +55,7 @@ func runAll(m *testing.M) int {
 		return 1
 	}
 	defer cluster.Stop()
+	fmt.Fprintf(os.Stderr, "e2e: Kubernetes 1.%d\n", cluster.Minor)
 	stopOnSignal()
 	return m.Run()
 }

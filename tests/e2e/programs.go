@@ -16,6 +16,8 @@ type Programs struct {
 	Etcd, APIServer, ControllerManager, Scheduler, Kubectl string
 	// Further flags of the API server.
 	APIServerFlags []string
+	// The directory of the go.mod that builds them, without etcd, which is that of tests/e2e.
+	Module string
 }
 
 // Next returns the same programs with the API server of next/go.mod, which is of a newer Kubernetes, and further flags for
@@ -30,16 +32,25 @@ func (p Programs) Next(flags ...string) (Programs, error) {
 	return p, nil
 }
 
-// FindPrograms returns the programs in $HAULOUT_E2E_BIN, or else in the directory of build-control-plane.sh. The error
-// says what to do if they are missing.
+// FindPrograms returns the programs in $HAULOUT_E2E_BIN, or else in the directory of build-control-plane.sh. With
+// HAULOUT_E2E_KUBERNETES=next they are those of next/go.mod, which are in the directory `next` there. The error says what
+// to do if they are missing.
 func FindPrograms() (Programs, error) {
+	root, err := sourceRoot()
+	if err != nil {
+		return Programs{}, err
+	}
 	dir := os.Getenv("HAULOUT_E2E_BIN")
 	if dir == "" {
-		root, err := sourceRoot()
-		if err != nil {
-			return Programs{}, err
-		}
 		dir = filepath.Join(root, "build", "e2e", "bin")
+	}
+	which, hint := os.Getenv("HAULOUT_E2E_KUBERNETES"), ""
+	switch which {
+	case "":
+	case "next":
+		hint = " with HAULOUT_E2E_KUBERNETES=next"
+	default:
+		return Programs{}, fmt.Errorf("HAULOUT_E2E_KUBERNETES is %q, and must be empty or next", which)
 	}
 	var missing []string
 	find := func(name string) string {
@@ -51,14 +62,15 @@ func FindPrograms() (Programs, error) {
 	}
 	programs := Programs{
 		Etcd:              find("etcd"),
-		APIServer:         find("kube-apiserver"),
-		ControllerManager: find("kube-controller-manager"),
-		Scheduler:         find("kube-scheduler"),
-		Kubectl:           find("kubectl"),
+		APIServer:         find(filepath.Join(which, "kube-apiserver")),
+		ControllerManager: find(filepath.Join(which, "kube-controller-manager")),
+		Scheduler:         find(filepath.Join(which, "kube-scheduler")),
+		Kubectl:           find(filepath.Join(which, "kubectl")),
+		Module:            filepath.Join(root, "tests", "e2e", which),
 	}
 	if len(missing) > 0 {
-		return Programs{}, fmt.Errorf("no %s in %s: run tests/e2e/build-control-plane.sh, which builds them, "+
-			"or set HAULOUT_E2E_BIN to a directory that has them", strings.Join(missing, ", "), dir)
+		return Programs{}, fmt.Errorf("no %s in %s: run tests/e2e/build-control-plane.sh%s, which builds them, "+
+			"or set HAULOUT_E2E_BIN to a directory that has them", strings.Join(missing, ", "), dir, hint)
 	}
 	return programs, nil
 }
