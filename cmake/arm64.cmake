@@ -8,6 +8,9 @@ set(CMAKE_CXX_COMPILER clang++-19)
 set(CMAKE_CXX_COMPILER_TARGET aarch64-linux-gnu)
 add_link_options(-fuse-ld=lld)  # GNU ld knows one architecture only
 set(CMAKE_SYSROOT ${HAULOUT_ARM64}/root)
+# Otherwise clang finds the headers of GCC by way of the link root/lib, and ninja takes root/lib/gcc/…/../../../../include for
+# root/include. There is no such directory, so ninja would compile everything again, each time.
+set(CMAKE_CXX_COMPILER_EXTERNAL_TOOLCHAIN ${CMAKE_SYSROOT}/usr)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
 # Programs are those of this machine, everything else is that of arm64.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
