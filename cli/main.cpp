@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/slab_heap.hpp"
 #include "cli/agent/agent_program.hpp"
 #include "cli/agent/fleetlock_job.hpp"
 #include "cli/audit/audit_program.hpp"
@@ -87,6 +88,7 @@ int main(int argc, char** argv) {
   auto settings = std::get<cli::Settings>(std::move(parsed));
   if (settings.command == cli::Command::agent) return run(context, cli::run_agent(process, std::move(settings)));
   const auto run_to_end = [&context](auto program) { return run(context, std::move(program)); };
+  if (settings.command == cli::Command::rehearse || settings.command == cli::Command::audit) haulout::use_slab_heap();
   if (settings.command == cli::Command::rehearse) return cli::rehearse(process, settings, run_to_end);
   if (settings.command == cli::Command::audit) return cli::audit_cluster(process, settings, run_to_end);
   if (settings.command == cli::Command::migrate) return cli::migrate(process, settings, run_to_end);

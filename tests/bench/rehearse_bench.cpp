@@ -15,6 +15,7 @@
 #include <initializer_list>
 #include <iostream>
 
+#include "base/slab_heap.hpp"
 #include "rehearse/fleet_rehearsal.hpp"
 #include "tests/bench/fleet_snapshot.hpp"
 
@@ -49,6 +50,7 @@ bool write_all(int to, const std::string& text) {
 }
 
 bool rehearse(std::string text) {
+  haulout::use_slab_heap();  // as the command does
   haulout::rehearse::FleetInput input;
   input.snapshot.documents = {{std::move(text)}};
   input.snapshot.stored = true;
