@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
 #include <limits>
@@ -20,21 +21,25 @@ namespace {
 // it.
 constexpr std::size_t deepest = 256;
 
-// The keys of objects and arrays that are not kept. Most other keys differ from all of them in length.
+// The keys of objects and arrays that are not kept. Most other keys differ from all of them in length or first character.
 class DroppedKeys {
  public:
   explicit DroppedKeys(std::span<const std::string_view> keys) : keys_(keys) {
-    for (const std::string_view key : keys) lengths_ |= bit(key.size());
+    for (const std::string_view key : keys) firsts_[length_of(key)] |= first_of(key);
   }
   bool has(std::string_view key) const {
-    return (lengths_ & bit(key.size())) != 0 && std::find(keys_.begin(), keys_.end(), key) != keys_.end();
+    return (firsts_[length_of(key)] & first_of(key)) != 0 && std::find(keys_.begin(), keys_.end(), key) != keys_.end();
   }
 
  private:
-  static std::uint64_t bit(std::size_t length) { return std::uint64_t{1} << std::min<std::size_t>(length, 63); }
+  static constexpr std::size_t longest = 31;
+  static std::size_t length_of(std::string_view key) { return std::min(key.size(), longest); }
+  static std::uint64_t first_of(std::string_view key) {
+    return key.empty() ? 0 : std::uint64_t{1} << (static_cast<unsigned char>(key.front()) % 64U);
+  }
 
   std::span<const std::string_view> keys_;
-  std::uint64_t lengths_ = 0;
+  std::array<std::uint64_t, longest + 1> firsts_{};  // for each length, the first characters as bits
 };
 
 // Builds a tree from what the parser reads, without the dropped objects and arrays, and counts its values.

@@ -27,7 +27,7 @@ const std::string* shared(std::string_view name) {
 
 }  // namespace
 
-MemberName::MemberName(std::string_view name) : text_(shared(name)), is_shared_(text_ != nullptr) {
+MemberName::MemberName(std::string_view name) : text_(shared(name)), tag_(tag_of(name)), is_shared_(text_ != nullptr) {
   if (!is_shared_) text_ = new std::string(name);
 }
 

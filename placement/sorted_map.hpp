@@ -95,20 +95,17 @@ class SortedMap {
   friend bool operator==(const SortedMap& one, const SortedMap& other) { return one.entries_ == other.entries_; }
 
  private:
-  // With up to so many entries, comparing the lengths of all keys is faster than a binary search.
+  // With up to so many entries, comparing the tags of all keys is faster than a binary search.
   static constexpr std::size_t few = 16;
 
   static bool is_before(const value_type& entry, std::string_view key) { return entry.first.view() < key; }
-  // Different names of one length mostly begin differently.
-  static bool is_same(std::string_view name, std::string_view key) {
-    return name.size() == key.size() && (key.empty() || name.front() == key.front()) && name == key;
-  }
   // Returns the index of the key; that of the end if there is no such key.
   difference_type place_of(std::string_view key) const {
     const auto begin = entries_.begin(), end = entries_.end();
     auto place = begin;
     if (entries_.size() <= few) {
-      while (place != end && !is_same(place->first.view(), key)) ++place;
+      const MemberName::Tag tag = MemberName::tag_of(key);
+      while (place != end && !place->first.is(key, tag)) ++place;
     } else {
       place = std::lower_bound(begin, end, key, is_before);
       if (place != end && place->first.view() != key) place = end;

@@ -1,31 +1,60 @@
 #include "sim/json_text.hpp"
 
-#include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <cstring>
 #include <limits>
 
 namespace haulout::sim {
 namespace {
 
-// JSON writes such a character as it is, or with a backslash before it.
-bool is_plain(char c) {
-  return c >= ' ' && c < '\x7f';
+// What a text has that JSON cannot write as it is.
+enum class Special { none, backslashes, others };  // quotes and backslashes get a backslash
+
+// Looks at eight characters at once, because most of the time of a serialization is spent here.
+Special special_of(std::string_view text) {
+  using Word = std::uint64_t;
+  constexpr auto all = [](unsigned char c) { return ~Word{0} / 0xff * c; };  // c in each byte
+  // The highest bit of a byte is set if the byte is zero. After such a byte, others may be set, too.
+  const auto zeros = [&](Word word) { return (word - all(1)) & ~word & all(0x80); };
+  Word quoted = 0;
+  Word others = 0;
+  const auto look_at = [&](Word word) {
+    quoted |= zeros(word ^ all('"')) | zeros(word ^ all('\\'));
+    others |= (word & all(0x80)) | ((word - all(' ')) & ~word & all(0x80)) | zeros(word ^ all(0x7f));
+  };
+  for (; text.size() >= sizeof(Word); text.remove_prefix(sizeof(Word))) {
+    Word word = 0;
+    std::memcpy(&word, text.data(), sizeof word);
+    look_at(word);
+  }
+  Word rest = all(' ');
+  for (const char c : text) rest = rest << 8U | static_cast<unsigned char>(c);
+  look_at(rest);
+  return others != 0 ? Special::others : quoted != 0 ? Special::backslashes : Special::none;
+}
+
+void append_with_backslashes(std::string& out, std::string_view text) {
+  for (auto next = text.find_first_of("\"\\"); next != text.npos; next = text.find_first_of("\"\\")) {
+    out += text.substr(0, next);
+    out += '\\';
+    out += text[next];
+    text.remove_prefix(next + 1);
+  }
+  out += text;
 }
 
 void append_text(std::string& out, const std::string& text) {
-  if (!std::all_of(text.begin(), text.end(), is_plain)) {
+  const Special special = special_of(text);
+  if (special == Special::others) {
     out += Json(text).dump();
     return;
   }
   out += '"';
-  std::string_view rest = text;
-  for (auto next = rest.find_first_of("\"\\"); next != rest.npos; next = rest.find_first_of("\"\\")) {
-    out += rest.substr(0, next);
-    out += '\\';
-    out += rest[next];
-    rest.remove_prefix(next + 1);
-  }
-  out += rest;
+  if (special == Special::backslashes)
+    append_with_backslashes(out, text);
+  else
+    out += text;
   out += '"';
 }
 

@@ -112,14 +112,16 @@ std::vector<std::string> claims_of(const Json& pod) {
 void set_condition(Json& object, Json value, WallTime now) {
   Json& conditions = object["status"]["conditions"];
   if (!conditions.is_array()) conditions = Json::array();
-  value["lastTransitionTime"] = k8s::format_time(now);
+  const auto same = [&value](const Json& entry, const char* member) { return at(entry, member) == at(value, member); };
   for (Json& entry : conditions) {
-    if (entry.value("type", "") != value.value("type", "")) continue;
-    if (entry.value("status", "") == value.value("status", ""))
-      value["lastTransitionTime"] = entry.value("lastTransitionTime", k8s::format_time(now));
+    if (!same(entry, "/type")) continue;
+    const bool unchanged = same(entry, "/status");
+    const Json& since = at(entry, "/lastTransitionTime");
+    value["lastTransitionTime"] = unchanged && since.is_string() ? since : Json(k8s::format_time(now));
     entry = std::move(value);
     return;
   }
+  value["lastTransitionTime"] = k8s::format_time(now);
   conditions.push_back(std::move(value));
 }
 

@@ -132,7 +132,7 @@ asio::awaitable<bool> NodeWriter::write(std::string served) {
       activity_.reload();
       break;
     }
-    const auto patch = status_patch(view_.node(), record_, status_, need_.pending().need, served);
+    const auto patch = status_patch(view_.node(), record_, encoded(), status_, need_.pending().need, served);
     if (!patch) {
       written_ = encoded();
       conditions_.shows(record_, status_);
@@ -195,7 +195,7 @@ std::optional<std::string> NodeWriter::what_was_taken() const {
   if (activity_.must_reload() || !need_.answered() || written_.empty() || written_ != encoded() ||
       shown_record(view_.node()) != written_)
     return std::nullopt;
-  return status_patch(view_.node(), record_, status_, need_.pending().need);
+  return status_patch(view_.node(), record_, encoded(), status_, need_.pending().need);
 }
 
 asio::awaitable<void> NodeWriter::keep_shown() {

@@ -80,7 +80,7 @@ class NodeWriter {
 
  private:
   // Returns the record as it is on the Node or will be there. A record that cannot be decoded stays as it is.
-  std::string encoded() const { return unreadable_.empty() ? encode_record(record_) : unreadable_; }
+  const std::string& encoded() const { return unreadable_.empty() ? text_.of(record_) : unreadable_; }
   TimePoint within(Duration limit) const { return client_.clock().now() + limit; }
   // Report that the Node cannot be written, and that it can be written again.
   void tell_unwritten(const Error& error);
@@ -97,8 +97,9 @@ class NodeWriter {
   ForeignRecords& foreign_;
 
   Status status_;
-  std::string written_;     // the record on the Node
-  std::string sent_;        // the record in the last request; its answer may have been lost
+  std::string written_;  // the record on the Node
+  std::string sent_;     // the record in the last request; its answer may have been lost
+  mutable RecordText text_;
   std::string unreadable_;  // the text of a record that cannot be decoded; otherwise empty
   bool unwritten_ = false;  // it was reported that the Node cannot be written
   Conditions conditions_;

@@ -63,9 +63,9 @@ bool reboot_requested(const k8s::Node& node, WallTime now);
 // the Node's resourceVersion. It keeps a record that this version cannot read, because a newer version may read it. It
 // also keeps a pool label that differs from the pool in the Node's record: another client has set it. `served` is the
 // value of the request annotation that a reboot has served; empty if none has. The patch removes it, but no request
-// that a person has written since.
-std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        std::string_view served = {});
+// that a person has written since. `encoded` is the text of the record.
+std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const std::string& encoded,
+                                        const Status& status, Need need, std::string_view served = {});
 
 // `exclude_patch` returns the patch that excludes the node from external load balancers, or that removes the exclusion.
 // It returns nothing if no change is necessary, or if another author has set the label. The patch is guarded by the

@@ -117,8 +117,8 @@ bool reboot_requested(const k8s::Node& node, WallTime now) {
   return from && *from <= now;
 }
 
-std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const Status& status, Need need,
-                                        std::string_view served) {
+std::optional<std::string> status_patch(const k8s::Node& node, const Record& record, const std::string& encoded,
+                                        const Status& status, Need need, std::string_view served) {
   Json labels = Json::object();
   put(labels, node.labels, state_label, std::string(to_string(record.state)));
   put(labels, node.labels, reason_label, status.reason);
@@ -128,8 +128,7 @@ std::optional<std::string> status_patch(const k8s::Node& node, const Record& rec
   if (!record.pool.empty() && k8s::value_at(node.labels, pool_label) != record.pool && pool_label_is_ours(node))
     put(labels, node.labels, pool_label, record.pool);
   Json annotations = Json::object();
-  if (record.cause != reason::record_unreadable)
-    put(annotations, node.annotations, record_annotation, encode_record(record));
+  if (record.cause != reason::record_unreadable) put(annotations, node.annotations, record_annotation, encoded);
   put(annotations, node.annotations, message_annotation, shortened(status.message, longest_message));
   put(annotations, node.annotations, hook_annotation, asked_ticket(record));
   if (!served.empty() && k8s::value_at(node.annotations, request_annotation) == served)

@@ -168,6 +168,16 @@ struct Record {
 
 // Returns the record as JSON in one line.
 std::string encode_record(const Record& record);
+// The text of a record that seldom changes: encodes it only if it has changed since the last call.
+class RecordText {
+ public:
+  // Valid until the next call.
+  const std::string& of(const Record& record);
+
+ private:
+  std::optional<Record> record_;
+  std::string text_;
+};
 // Never fails: a record that cannot be decoded becomes a degraded one.
 Record decode_record(std::string_view json);
 

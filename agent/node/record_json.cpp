@@ -269,6 +269,14 @@ std::string encode_record(const Record& record) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
+const std::string& RecordText::of(const Record& record) {
+  if (record_ != record) {
+    text_ = encode_record(record);
+    record_ = record;
+  }
+  return text_;
+}
+
 Record decode_record(std::string_view json) {
   std::string problem;
   try {

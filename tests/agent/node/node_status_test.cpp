@@ -17,10 +17,15 @@ k8s::Node a_node() {
   return node;
 }
 
+std::optional<std::string> patch_to_show(const k8s::Node& node, const Record& record, const Status& status, Need need,
+                                         std::string_view served = {}) {
+  return status_patch(node, record, encode_record(record), status, need, served);
+}
+
 TEST(NodeStatus, LabelsMessageAndRecordAreOneGuardedPatch) {
   Record record;
   record.state = State::pending;
-  const auto patch = status_patch(a_node(), record, {State::pending, "Paused", "paused: audit"}, Need::yes);
+  const auto patch = patch_to_show(a_node(), record, {State::pending, "Paused", "paused: audit"}, Need::yes);
   ASSERT_TRUE(patch);
   const Json json = Json::parse(*patch);
   EXPECT_EQ(json["metadata"]["resourceVersion"], "42");
@@ -41,15 +46,15 @@ TEST(NodeStatus, ALabelShowsTheLastVersionThatHasFailed) {
     Record record;
     record.failed_versions = {"old", version};
     k8s::Node node = a_node();
-    const Json json = Json::parse(*status_patch(node, record, {}, Need::no));
+    const Json json = Json::parse(*patch_to_show(node, record, {}, Need::no));
     EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/failed-version"], label);
     node.labels["haulout.dev/failed-version"] = label;
     EXPECT_TRUE(Json::parse(*no_status_patch(node))["metadata"]["labels"]["haulout.dev/failed-version"].is_null());
-    const Json later = Json::parse(*status_patch(node, Record{}, {}, Need::no));
+    const Json later = Json::parse(*patch_to_show(node, Record{}, {}, Need::no));
     EXPECT_TRUE(later["metadata"]["labels"].contains("haulout.dev/failed-version"));
     EXPECT_TRUE(later["metadata"]["labels"]["haulout.dev/failed-version"].is_null());
   }
-  EXPECT_FALSE(Json::parse(*status_patch(a_node(), Record{}, {}, Need::no))["metadata"]["labels"].contains(
+  EXPECT_FALSE(Json::parse(*patch_to_show(a_node(), Record{}, {}, Need::no))["metadata"]["labels"].contains(
       "haulout.dev/failed-version"));
 }
 
@@ -58,7 +63,7 @@ TEST(NodeStatus, NothingIsWrittenTwice) {
   const Record record;
   node.labels = {{"haulout.dev/state", "unknown"}, {"haulout.dev/reboot-required", "unknown"}};
   node.annotations = {{"haulout.dev/record", encode_record(record)}};
-  EXPECT_EQ(status_patch(node, record, {State::unknown, {}, {}}, Need::unknown), std::nullopt);
+  EXPECT_EQ(patch_to_show(node, record, {State::unknown, {}, {}}, Need::unknown), std::nullopt);
 }
 
 // The message is cut, because it may contain text of other programs, and the server refuses annotations of more than
@@ -67,19 +72,19 @@ TEST(NodeStatus, AMessageOfAnyLengthIsWritten) {
   std::string invisible = "xxx";
   for (int i = 0; i < 100'000; ++i) invisible += "\u200b";
   k8s::Node empty = a_node();
-  const Json cut = Json::parse(*status_patch(empty, Record{}, {State::draining, "", invisible}, Need::yes));
+  const Json cut = Json::parse(*patch_to_show(empty, Record{}, {State::draining, "", invisible}, Need::yes));
   EXPECT_LE(cut["metadata"]["annotations"]["haulout.dev/message"].get<std::string>().size(), 4096u);
 
   const Status status{State::draining, "BlockedByBudget", std::string(300'000, 'x')};
   Record record;
   record.state = State::draining;
   k8s::Node node = a_node();
-  const Json json = Json::parse(*status_patch(node, record, status, Need::yes));
+  const Json json = Json::parse(*patch_to_show(node, record, status, Need::yes));
   const auto message = json["metadata"]["annotations"]["haulout.dev/message"].get<std::string>();
   EXPECT_LE(message.size(), 1100u);
   EXPECT_TRUE(message.starts_with("xxx")) << message;
   node.annotations["haulout.dev/message"] = message;
-  const auto again = status_patch(node, record, status, Need::yes);
+  const auto again = patch_to_show(node, record, status, Need::yes);
   ASSERT_TRUE(again);
   EXPECT_FALSE(Json::parse(*again)["metadata"]["annotations"].contains("haulout.dev/message")) << "not written twice";
 }
@@ -88,7 +93,7 @@ TEST(NodeStatus, AReasonThatHasGoneIsRemovedAndForeignKeysStay) {
   k8s::Node node = a_node();
   node.labels = {{"haulout.dev/reason", "Paused"}, {"team", "blue"}};
   node.annotations = {{"haulout.dev/message", "paused"}, {"haulout.dev/request", "reboot"}, {"x", "y"}};
-  const Json json = Json::parse(*status_patch(node, Record{}, {State::idle, {}, {}}, Need::no, "reboot"));
+  const Json json = Json::parse(*patch_to_show(node, Record{}, {State::idle, {}, {}}, Need::no, "reboot"));
   EXPECT_TRUE(json["metadata"]["labels"]["haulout.dev/reason"].is_null());
   EXPECT_TRUE(json["metadata"]["annotations"]["haulout.dev/message"].is_null());
   EXPECT_TRUE(json["metadata"]["annotations"]["haulout.dev/request"].is_null());
@@ -157,7 +162,7 @@ TEST(NodeStatus, WhichRequestABootServes) {
   // A person has written another request since the boot.
   const std::string served = served_request(node, true, noon);
   node.annotations["haulout.dev/request"] = "reboot at 2026-12-31T12:00:00Z";
-  const auto patch = status_patch(node, Record{}, {State::idle, {}, {}}, Need::no, served);
+  const auto patch = patch_to_show(node, Record{}, {State::idle, {}, {}}, Need::no, served);
   ASSERT_TRUE(patch);
   EXPECT_EQ(patch->find("haulout.dev/request"), std::string::npos) << *patch;
 }
@@ -167,11 +172,11 @@ TEST(NodeStatus, WhoIsAskedHasATicket) {
   record.state = State::draining;
   record.hooks_asked = WallTime(std::chrono::seconds(5));
   k8s::Node node = a_node();
-  const Json json = Json::parse(*status_patch(node, record, {State::draining, {}, {}}, Need::yes));
+  const Json json = Json::parse(*patch_to_show(node, record, {State::draining, {}, {}}, Need::yes));
   EXPECT_EQ(json["metadata"]["annotations"]["haulout.dev/hook"], "before-drain@1970-01-01T00:00:05.000000Z");
   record.hooks_asked.reset();
   node.annotations["haulout.dev/hook"] = "before-drain@1970-01-01T00:00:05.000000Z";
-  const Json after = Json::parse(*status_patch(node, record, {State::draining, {}, {}}, Need::yes));
+  const Json after = Json::parse(*patch_to_show(node, record, {State::draining, {}, {}}, Need::yes));
   EXPECT_TRUE(after["metadata"]["annotations"]["haulout.dev/hook"].is_null());
 }
 
@@ -225,7 +230,7 @@ TEST(NodeStatus, ThePoolIsALabel) {
   Record record;
   record.pool = "db";
   const auto pool_in = [&] {
-    const auto patch = status_patch(node, record, {State::unknown, {}, {}}, Need::unknown);
+    const auto patch = patch_to_show(node, record, {State::unknown, {}, {}}, Need::unknown);
     const Json labels = patch ? Json::parse(*patch)["metadata"].value("labels", Json::object()) : Json::object();
     return labels.value("haulout.dev/pool", "untouched");
   };
@@ -308,7 +313,7 @@ TEST(NodeStatus, AutoscalersAreNotInThePatchOfTheRecord) {
   Record record;
   record.state = State::draining;
   record.run = "run-1";
-  const auto patch = status_patch(a_node(), record, {.state = State::draining}, Need::yes).value();
+  const auto patch = patch_to_show(a_node(), record, {.state = State::draining}, Need::yes).value();
   k8s::Node node = a_node();
   node.annotations = {{scale_down, "true"}, {held, scale_down}, {"haulout.dev/record", "{}"}};
   for (const std::string& text : {patch, no_status_patch(node).value()})
@@ -383,7 +388,7 @@ TEST(NodeStatus, ARecordThatCannotBeReadStaysOnTheNode) {
   node.annotations = {{"haulout.dev/record", R"({"v":2})"}};
   const Record record = decode_record(shown_record(node));
   const Json json =
-      Json::parse(status_patch(node, record, {.state = record.state, .reason = record.cause}, Need::no).value());
+      Json::parse(patch_to_show(node, record, {.state = record.state, .reason = record.cause}, Need::no).value());
   EXPECT_EQ(json["metadata"]["labels"]["haulout.dev/state"], "degraded");
   EXPECT_FALSE(json["metadata"].value("annotations", Json::object()).contains("haulout.dev/record"));
 }

@@ -123,5 +123,16 @@ TEST(Records, ThatAreNoUtf8BecomeOnesThatAre) {
   EXPECT_EQ(decode_record(encode_record(record)), record);
 }
 
+TEST(RecordText, FollowsTheRecord) {
+  RecordText text;
+  Record record;
+  EXPECT_EQ(text.of(record), encode_record(record));
+  record.state = State::draining;
+  record.pinned = {"shop/ReplicaSet/web"};
+  EXPECT_EQ(text.of(record), encode_record(record));
+  EXPECT_EQ(text.of(record), encode_record(record));
+  EXPECT_EQ(text.of(Record{}), encode_record(Record{}));
+}
+
 }  // namespace
 }  // namespace haulout::agent
