@@ -89,6 +89,10 @@ int write_all(std::FILE* file, const std::string& text) {
   return written ? 0 : cause;
 }
 
+Error cannot_read(const std::string& path, int cause) {
+  return Error(Errc::unavailable, fmt::format("{} cannot be read: {}", path, std::strerror(cause)));
+}
+
 }  // namespace
 
 FileText text_of(std::istream& stream, std::size_t most) {
@@ -112,7 +116,25 @@ FileText file_text(const std::string& path, std::size_t most) {
 Result<std::string> read_whole_file(const std::string& path) {
   FileText file = file_text(path);
   if (file.failure == 0) return std::move(file.text);
-  return Error(Errc::unavailable, fmt::format("{} cannot be read: {}", path, std::strerror(file.failure)));
+  return cannot_read(path, file.failure);
+}
+
+Result<FilePieces> FilePieces::open(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.is_open()) return cannot_read(path, errno);
+  return FilePieces(std::move(file));
+}
+
+FilePieces::int_type FilePieces::underflow() {
+  constexpr std::size_t size = 1 << 18;
+  piece_.resize(size);
+  ssize_t length = 0;
+  do length = ::read(file_.get(), piece_.data(), piece_.size());
+  while (length < 0 && errno == EINTR);
+  if (length < 0) failure_ = errno;
+  if (length <= 0) return traits_type::eof();
+  setg(piece_.data(), piece_.data(), piece_.data() + length);
+  return traits_type::to_int_type(*gptr());
 }
 
 Result<> write_whole_file(const std::string& path, const std::string& text) {

@@ -15,6 +15,8 @@ namespace haulout::rehearse {
 struct Document {
   std::string text;    // objects as kubectl prints them: a List or single objects, JSON or YAML
   std::string file{};  // path of the file with the text; empty if it is not from a file
+  // The text is only in the file, and is read from it in pieces: it may be several times as large as its objects.
+  bool in_file = false;
 };
 
 struct Snapshot {

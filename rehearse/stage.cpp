@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <cstring>
+#include <istream>
+
+#include "base/files.hpp"
 #include "k8s/codec.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
@@ -20,6 +24,24 @@ constexpr std::size_t kept_requests = 10'000;
 constexpr std::size_t kept_changes = 1'000;
 constexpr Duration kept_for = std::chrono::minutes(3);
 
+using Prepare = std::function<void(sim::Json&)>;
+
+Result<std::vector<sim::Json>> read_file(const std::string& path, const Prepare& prepare) {
+  auto pieces = FilePieces::open(path);
+  if (!pieces) return std::move(pieces).error();
+  std::istream stream(&*pieces);
+  auto objects = sim::read_json_objects(stream, prepare);
+  if (pieces->failure() != 0) return Error(Errc::unavailable, std::strerror(pieces->failure()));
+  if (objects) return *std::move(objects);
+  auto text = read_whole_file(path);
+  if (!text) return std::move(text).error();
+  return sim::read_objects(*text, prepare);
+}
+
+Result<std::vector<sim::Json>> read_document(Document document, const Prepare& prepare) {
+  return document.in_file ? read_file(document.file, prepare) : sim::read_objects(document.text, prepare);
+}
+
 }  // namespace
 
 Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress) {
@@ -32,8 +54,7 @@ Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_prog
     if (on_progress) on_progress({StepProgress::Step::reading, count, 0});
   };
   for (Document& document : snapshot.documents) {
-    const std::string text = std::exchange(document.text, {});
-    auto objects = sim::read_objects(text, prepare);
+    auto objects = read_document(std::exchange(document, {.file = document.file}), prepare);
     if (!objects)
       return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
                                              document.file, objects.error().message()));

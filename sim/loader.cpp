@@ -171,7 +171,7 @@ class Collector {
   // Takes the object, or the items of a list.
   Result<> take(Json document);
   // Parses the text as one JSON document and takes it. Returns nullopt, and takes nothing, if it is not JSON.
-  std::optional<Result<>> take_json(std::string_view text);
+  std::optional<Result<>> take_json(std::istream& text);
   std::vector<Json> objects() { return std::move(objects_); }
 
  private:
@@ -225,7 +225,7 @@ void Collector::take_item(Items& items, Json item) {
   if (auto taken = take(std::move(item)); !taken) items.failure = std::move(taken).error();
 }
 
-std::optional<Result<>> Collector::take_json(std::string_view text) {
+std::optional<Result<>> Collector::take_json(std::istream& text) {
   using Event = Json::parse_event_t;
   Items items{objects_.size()};
   // Takes the items out of the document: they are at depth 2, in the array at depth 1 under the key "items".
@@ -256,6 +256,15 @@ std::optional<Result<>> Collector::take_json(std::string_view text) {
     document["items"] = std::move(items.nameless);
   return take(std::move(document));
 }
+
+// Lets a stream read a text that is in memory, without a copy of it.
+class TextBuffer final : public std::streambuf {
+ public:
+  explicit TextBuffer(std::string_view text) {
+    char* const begin = const_cast<char*>(text.data());  // a std::streambuf that is only read writes nothing
+    setg(begin, begin, begin + text.size());
+  }
+};
 
 bool looks_like_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
@@ -292,16 +301,24 @@ Result<std::vector<Json>> yaml_documents(std::string_view text) {
 
 }  // namespace
 
-Result<std::vector<Json>> read_objects(std::string_view text, const std::function<void(Json&)>& prepare) {
+std::optional<Result<std::vector<Json>>> read_json_objects(std::istream& text,
+                                                           const std::function<void(Json&)>& prepare) {
   Collector collector(prepare);
-  std::size_t number = 1;
+  auto taken = collector.take_json(text);
+  if (!taken) return std::nullopt;
+  if (!*taken) return Result<std::vector<Json>>(std::move(*taken).error().with_context("document 1"));
+  return collector.objects();
+}
+
+Result<std::vector<Json>> read_objects(std::string_view text, const std::function<void(Json&)>& prepare) {
   // A snapshot of a large cluster is usually JSON, and the YAML reader is slow.
-  if (auto taken = collector.take_json(text)) {
-    if (!*taken) return std::move(*taken).error().with_context(fmt::format("document {}", number));
-    return collector.objects();
-  }
+  TextBuffer buffer(text);
+  std::istream stream(&buffer);
+  if (auto objects = read_json_objects(stream, prepare)) return *std::move(objects);
   auto parsed = yaml_documents(text);
   if (!parsed) return std::move(parsed).error();
+  Collector collector(prepare);
+  std::size_t number = 1;
   for (Json& document : *parsed) {
     auto taken = collector.take(std::move(document));
     if (!taken) return std::move(taken).error().with_context(fmt::format("document {}", number));

@@ -1,9 +1,10 @@
 // Reads the objects of a cluster in the formats of kubectl: a List, single objects, JSON or (multi-document) YAML. The
 // items of a List in JSON are taken over one by one while its text is parsed, so that they never exist twice.
-// Pure.
 #pragma once
 
 #include <functional>
+#include <istream>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -18,5 +19,10 @@ namespace haulout::sim {
 // `prepare` is called with every object, and may change it. If the text turns out to be invalid, it has been called in
 // vain.
 Result<std::vector<Json>> read_objects(std::string_view text, const std::function<void(Json&)>& prepare = {});
+
+// The same for a text that need not be in memory. Returns nullopt if the text is no JSON document: then it has to be read
+// again as a whole, because YAML, and the position of an error, need all of it. Reads until the end or the error.
+std::optional<Result<std::vector<Json>>> read_json_objects(std::istream& text,
+                                                           const std::function<void(Json&)>& prepare = {});
 
 }  // namespace haulout::sim

@@ -17,8 +17,14 @@ namespace fs = std::filesystem;
 // Long enough to list all objects of a large cluster in pages.
 constexpr Duration snapshot_limit = std::chrono::minutes(5);
 
+// Smaller files are read at once: a directory of manifests may have thousands of them, and each is checked first.
+constexpr std::uintmax_t large_file = 16 << 20;  // bytes
+
 Result<rehearse::Document> read_document(const std::string& path) {
   if (path == "-") return rehearse::Document{text_of(std::cin).text, "the standard input"};
+  std::error_code ignored;
+  if (fs::is_regular_file(path, ignored) && fs::file_size(path, ignored) >= large_file && FilePieces::open(path))
+    return rehearse::Document{"", path, true};
   auto text = read_whole_file(path);
   if (!text) return Error(Errc::invalid, "--snapshot " + text.error().message());
   return rehearse::Document{*std::move(text), path};

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <filesystem>
 
 namespace haulout::agent {
@@ -134,6 +135,26 @@ TEST_F(FilesTest, FilesOfOthersAreLeftAlone) {
   EXPECT_EQ(contents(at("f")), "text");
   EXPECT_EQ(contents(at("f.0.part")), "somebody else's");
   EXPECT_THAT(names(), UnorderedElementsAre("f", "f.0.part", "f.1.part"));
+}
+
+TEST_F(FilesTest, ALargeFileIsReadInPieces) {
+  std::string text;
+  while (text.size() < 1'000'000) text += std::to_string(text.size()) + '\n';
+  ASSERT_TRUE(write_whole_file(at("large"), text));
+  auto pieces = FilePieces::open(at("large"));
+  ASSERT_TRUE(pieces);
+  std::istream stream(&*pieces);
+  EXPECT_EQ(text_of(stream).text, text);
+  EXPECT_EQ(pieces->failure(), 0);
+}
+
+TEST_F(FilesTest, PiecesNameTheFailure) {
+  EXPECT_THAT(FilePieces::open(at("missing")).error().message(), HasSubstr("missing cannot be read: No such file"));
+  auto directory = FilePieces::open(dir_);
+  ASSERT_TRUE(directory);
+  std::istream stream(&*directory);
+  EXPECT_EQ(stream.get(), std::istream::traits_type::eof());
+  EXPECT_EQ(directory->failure(), EISDIR);
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 
 #include "rehearse/stage.hpp"
 #include "retry/task_group.hpp"
+#include "tests/k8s/temp_dir.hpp"
 #include "tests/support/test_cluster.hpp"
 #include "tests/support/virtual_time.hpp"
 
@@ -103,6 +104,40 @@ TEST(Stage, KeepsNeitherTheTextNorWhatNothingReads) {
                            R"("resources":{"requests":{"cpu":"1"}}})");
   EXPECT_TRUE(stage.cluster.get("nodes", "", "n")["metadata"].contains("managedFields")) << "they show who cordoned it";
   EXPECT_THAT(stage.assumed(), ::testing::Contains(HasSubstr("2026-11-27T10:00:00Z"))) << "the times were read before";
+}
+
+class StoredSnapshot : public ::testing::Test {
+ protected:
+  // The names of the objects in the file, which is read in pieces; or else the error.
+  std::string names_in(const std::string& file) {
+    Snapshot snapshot{.documents = {{"", file, true}}, .read_at = {}, .stored = true};
+    const auto read = objects_of(snapshot, {});
+    if (!read) return read.error().message();
+    std::string names;
+    for (const auto& object : read->all) names += object["metadata"]["name"].get<std::string>() + ' ';
+    return names;
+  }
+
+  testing::TempDir directory_;
+};
+
+TEST_F(StoredSnapshot, JsonIsReadInPieces) {
+  Json list = {{"kind", "NodeList"}, {"items", Json::array()}};
+  std::string names;
+  for (int i = 0; i < 5000; ++i) {
+    list["items"].push_back({{"metadata", {{"name", fmt::format("n{}", i)}}}});
+    names += fmt::format("n{} ", i);
+  }
+  EXPECT_EQ(names_in(directory_.write("all.json", list.dump(4))), names);
+}
+
+TEST_F(StoredSnapshot, YamlAndErrorsAreAsInMemory) {
+  EXPECT_EQ(names_in(directory_.write("n.yaml", "kind: Node\nmetadata: {name: n1}\n")), "n1 ");
+  EXPECT_THAT(names_in(directory_.write("cut.json", R"({"kind": "List", "items": [{"kind": "Node",)")),
+              AllOf(HasSubstr("cut.json cannot be used"), HasSubstr("ends in the middle")));
+  EXPECT_THAT(names_in(directory_.write("status.json", R"({"kind": "Status", "message": "no"})")),
+              HasSubstr("status.json cannot be used: document 1: a Status instead of objects: no"));
+  EXPECT_THAT(names_in(directory_.write("here", "") + "not"), HasSubstr("No such file"));
 }
 
 TEST_F(SnapshotTest, WithoutPodsThereIsNothingToRehearse) {
