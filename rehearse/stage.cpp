@@ -54,7 +54,7 @@ Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_prog
     if (on_progress) on_progress({StepProgress::Step::reading, count, 0});
   };
   for (Document& document : snapshot.documents) {
-    auto objects = read_document(std::exchange(document, {.file = document.file}), prepare);
+    auto objects = read_document(std::exchange(document, {.text = {}, .file = document.file}), prepare);
     if (!objects)
       return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
                                              document.file, objects.error().message()));
