@@ -50,10 +50,12 @@ asio::awaitable<void> BudgetsFeed::follow() {
   view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
       session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
-        pipeline_.budget_changed(uid, budget, session_.now());
+        if (!seeding_) pipeline_.budget_changed(uid, budget, session_.now());
       },
       [this] { session_.changed().notify(); });
+  seeding_ = true;
   if (listed_) view_->seed(*std::exchange(listed_, std::nullopt));
+  seeding_ = false;
   // If the budgets cannot be read, run_for_good() tries again after pauses of up to a minute. Meanwhile the drain
   // continues: each namespace is one lane, and refused evictions are retried from time to time.
   co_await view_->run_for_good(std::chrono::minutes(1));

@@ -39,7 +39,8 @@ class BudgetsFeed {
   Pipeline& pipeline_;
   std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_;
   std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> view_;
-  HeldLong held_;  // times how long pods have been parked because of a budget
+  bool seeding_ = false;  // the view gets the budgets of which list() has told the pipeline
+  HeldLong held_;         // times how long pods have been parked because of a budget
   bool forbidden_ = false;
 };
 

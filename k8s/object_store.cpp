@@ -72,7 +72,8 @@ void ObjectStore<T>::overlay(std::vector<T> listed) {
 template <class T>
 void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string>& but, Tell tell) {
   std::set<std::string> uids;
-  for (const T& object : listed) uids.insert(object.uid);
+  if (!objects_.empty())
+    for (const T& object : listed) uids.insert(object.uid);
   std::vector<std::string> missing;
   for (const auto& [uid, object] : objects_)
     if (!uids.contains(uid) && !but.contains(uid)) missing.push_back(uid);
@@ -81,7 +82,7 @@ void ObjectStore<T>::take_over(std::vector<T> listed, const std::set<std::string
     if (but.contains(object.uid)) continue;
     // Skips the object if the store has another one of this name that has appeared in a watch event since the list was
     // requested: that one is probably newer. If it is not, the watch delivers this object soon.
-    const auto namesake = names_.find(name_of(object));
+    const auto namesake = but.empty() ? names_.end() : names_.find(name_of(object));
     if (namesake != names_.end() && but.contains((*namesake)->first)) continue;
     keep(std::move(object), tell);
   }

@@ -40,21 +40,32 @@ std::string place_of(const Json& object) {
   return fmt::format("/{}/{}", ns_of(object), name_of(object));
 }
 
-std::string_view view(const Json& object, const char* pointer) {
-  const auto* text = at(object, pointer).get_ptr<const std::string*>();
-  return text ? *text : std::string_view();
+std::string_view ns_in(const Json& object) {
+  const auto* ns = at(object, "/metadata/namespace").get_ptr<const std::string*>();
+  return ns ? *ns : std::string_view();
 }
 
-// Sorts objects, which are sorted by namespace and name, by place_of(). That is another order only if the name of a
-// namespace begins with the name of the one before it, since "-" comes before "/".
+// Sorts objects, which are sorted by namespace and name, by place_of(). Only the namespaces can be in another order: if
+// the name of one begins with the name of another one, because "-" comes before "/".
 void sort_by_place(std::vector<Object>& objects) {
-  const auto is_later = [](const Object& one, const Object& other) {
-    const std::string_view ns = view(*one, "/metadata/namespace"), other_ns = view(*other, "/metadata/namespace");
-    return ns != other_ns && other_ns.starts_with(ns) && place_of(*one) > place_of(*other);
+  struct OfNamespace {
+    std::string_view ns;
+    std::string place;  // the part of place_of() that differs
+    std::size_t begin = 0;
+    std::size_t end = 0;
   };
-  if (std::adjacent_find(objects.begin(), objects.end(), is_later) != objects.end())
-    std::sort(objects.begin(), objects.end(),
-              [](const Object& one, const Object& other) { return place_of(*one) < place_of(*other); });
+  std::vector<OfNamespace> parts;
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const std::string_view ns = ns_in(*objects[i]);
+    if (parts.empty() || parts.back().ns != ns) parts.push_back({ns, std::string(ns) + '/', i, i});
+    parts.back().end = i + 1;
+  }
+  std::vector<Object> sorted;
+  sorted.reserve(objects.size());
+  std::ranges::sort(parts, {}, &OfNamespace::place);
+  for (const OfNamespace& part : parts)
+    std::move(&objects[part.begin], &objects[part.begin] + (part.end - part.begin), std::back_inserter(sorted));
+  objects = std::move(sorted);
 }
 
 http::Response list_body(const ResourceInfo& info, std::uint64_t revision, const std::string& next,
@@ -176,9 +187,9 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
   }
   // The order of pages is that of the keys in etcd, which differs from the order of (namespace, name). The objects of a
   // snapshot are in this order.
-  const bool many_namespaces = call.info->namespaced && selection.ns.empty();
+  const bool sorted = !call.info->namespaced || !selection.ns.empty() || !world_.store.has_nested_namespaces();
   std::vector<Object> chosen = begun ? std::vector<Object>() : world_.store.select(selection);
-  if (many_namespaces && (limit > 0 || !start.empty())) sort_by_place(chosen);
+  if (!sorted && (limit > 0 || !start.empty())) sort_by_place(chosen);
   // The continue token contains the last key returned and a zero byte, so that the next page begins after that key.
   const std::vector<Object>& all = begun ? begun->objects : chosen;
   const auto is_earlier = [&](const Object& object) { return place_of(*object) < start; };
@@ -195,7 +206,7 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
     kept = std::move(*begun);
   } else {
     kept.objects = start.empty() && !selection.narrowed ? chosen : world_.store.list(selection.resource, selection.ns);
-    if (many_namespaces) sort_by_place(kept.objects);
+    if (!sorted) sort_by_place(kept.objects);
   }
   const std::size_t remaining = chosen.size() - limit;
   chosen.resize(limit);
