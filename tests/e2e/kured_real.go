@@ -176,15 +176,20 @@ func (k *Kured) OnNode(ctx context.Context, node string) (*KuredOnNode, error) {
 
 func (on *KuredOnNode) file(name string) string { return filepath.Join(on.run, name) }
 
-// sealed runs the program in its namespaces. It does not run it if anything is not as the comment of Kured says.
+// sealed runs the program in its namespaces. It does not run it if anything is not as the comment of Kured says. Each
+// condition is a command of its own, because sh -e ignores a failure before &&.
 const sealed = `
-[ "$$" = 1 ] && [ "$(readlink /proc/self/ns/pid)" != "$OUTER_PID" ] && [ "$(readlink /proc/self/ns/mnt)" != "$OUTER_MNT" ]
+[ "$$" = 1 ]
+[ "$(readlink /proc/self/ns/pid)" != "$OUTER_PID" ]
+[ "$(readlink /proc/self/ns/mnt)" != "$OUTER_MNT" ]
 [ "$(readlink /proc/1/ns/mnt)" = "$(readlink /proc/self/ns/mnt)" ]
 bounds=$(sed -n 's/^CapBnd:[[:space:]]*//p' /proc/self/status)
 [ $((0x$bounds >> 22 & 1)) = 0 ]
-[ "$KURED_REBOOT_METHOD" = command ] && [ "$KURED_REBOOT_COMMAND" = "/bin/sh /run/count-reboot" ]
+[ "$KURED_REBOOT_METHOD" = command ]
+[ "$KURED_REBOOT_COMMAND" = "/bin/sh /run/count-reboot" ]
 mount --bind "$1" /run
-[ -f /run/count-reboot ] && [ ! -e /run/systemd ]
+[ -f /run/count-reboot ]
+[ ! -e /run/systemd ]
 shift
 exec "$@"
 `

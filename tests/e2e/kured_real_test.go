@@ -46,7 +46,7 @@ func newKured(t *testing.T, nodes []string, args ...string) (*Kured, map[string]
 	program := needKured(t)
 	w := newWorld(t)
 	for _, short := range nodes {
-		must(t, w.AddNode(t.Context(), short, "worker", func(node *corev1.Node) { node.Status.NodeInfo.BootID = short }))
+		must(t, w.AddNode(t.Context(), short, "worker"))
 	}
 	must(t, w.UntilOpen(t.Context(), nodes...))
 	return installKured(t, w, program, nodes, args...)
@@ -173,14 +173,25 @@ func TestRealKuredIsSealed(t *testing.T) {
 	if err != nil || !strings.HasPrefix(output, "count-reboot\nsecrets\n") {
 		t.Fatalf("%v: %s", err, output)
 	}
-	// Without the command that only counts, nothing is run.
-	for _, variable := range []string{"KURED_REBOOT_COMMAND=", "KURED_REBOOT_METHOD="} {
-		without := func(environment []string) []string {
-			return slices.DeleteFunc(environment, func(one string) bool { return strings.HasPrefix(one, variable) })
+	// If anything is not as it should be, nothing is run.
+	inner, err := os.Readlink("/proc/self/ns/user")
+	must(t, err)
+	for name, value := range map[string]string{
+		"KURED_REBOOT_COMMAND": "/bin/systemctl reboot", "KURED_REBOOT_METHOD": "signal", "OUTER_PID": "", "OUTER_MNT": "",
+	} {
+		wrong := func(environment []string) []string {
+			return slices.DeleteFunc(environment, func(one string) bool { return strings.HasPrefix(one, name+"=") })
 		}
-		if output, err := shell("echo runs", without); err == nil || strings.Contains(output, "runs") {
-			t.Errorf("it runs without %s: %s", variable, output)
+		if value != "" {
+			without := wrong
+			wrong = func(environment []string) []string { return append(without(environment), name+"="+value) }
 		}
+		if output, err := shell("echo runs", wrong); err == nil || strings.Contains(output, "runs") {
+			t.Errorf("it runs with %s=%s: %s", name, value, output)
+		}
+	}
+	if output, err := shell("readlink /proc/self/ns/user", same); err != nil || strings.TrimSpace(output) == inner {
+		t.Errorf("it has the users of this machine: %v: %s", err, output)
 	}
 }
 
@@ -421,6 +432,21 @@ func TestRealKuredWithATimeLimit(t *testing.T) {
 			b.untilRefused(t)
 		})
 	}
+}
+
+// kured itself gives the lock to the next node when the time of a node is over. Haulout goes by the same rule.
+func TestRealKuredGivesAnExpiredLockToTheNextNode(t *testing.T) {
+	t.Parallel()
+	k, on := newKured(t, []string{"a", "b"}, "--lock-ttl=5s")
+	a, b := on["a"], on["b"]
+	must(t, a.Need(true))
+	must(t, a.Start())
+	a.untilRebooted(t)
+	a.Kill()
+	must(t, b.Need(true))
+	must(t, b.Start())
+	b.untilRebooted(t)
+	k.expectHolders(t, b.Node)
 }
 
 // kured has its lock on another DaemonSet than its own. Haulout takes the lock there.
