@@ -478,8 +478,7 @@ func TestRealKuredWithItsLockElsewhere(t *testing.T) {
 func TestRealKuredOptions(t *testing.T) {
 	t.Parallel()
 	k, _ := newKured(t, []string{"a"})
-	help, err := exec.CommandContext(t.Context(), k.program, "--help").CombinedOutput()
-	must(t, err)
+	help, _ := exec.CommandContext(t.Context(), k.program, "--help").CombinedOutput() // older ones end with 2
 	set := k.daemonSet(t, kuredName)
 	container := &set.Spec.Template.Spec.Containers[0]
 	flags := regexp.MustCompile(`(?m)^ +--([a-z-]+)`).FindAllStringSubmatch(string(help), -1)
