@@ -15,6 +15,9 @@ namespace {
 using Json = nlohmann::ordered_json;
 using What = LockStep::What;
 
+// Of kured's lock. Each has an entry of about a hundred bytes, and the annotations of an object may have 256 KiB.
+constexpr std::int32_t most_places = 1000;
+
 struct Lock {
   std::string key;  // of the annotation
   std::int64_t places = 1;
@@ -31,6 +34,20 @@ std::string holder_of(const Json& entry) {
 
 bool is_ours(const Json& entry) {
   return holder_of(entry) == lock_holder;
+}
+
+// Returns the time limit of an entry. Zero: it has none.
+std::chrono::nanoseconds limit_of(const Json& entry) {
+  const auto ttl = entry.find("TTL");
+  return std::chrono::nanoseconds(ttl != entry.end() && ttl->is_number_integer() ? ttl->get<std::int64_t>() : 0);
+}
+
+// Returns true if kured counts the entry as free, by its own rule.
+bool has_expired(const Json& entry, WallTime now) {
+  const auto created = entry.find("created");
+  if (limit_of(entry) <= Duration::zero() || created == entry.end() || !created->is_string()) return false;
+  const auto since = k8s::parse_time(created->get<std::string>());
+  return since && now - *since >= limit_of(entry);
 }
 
 Error unreadable(const Lock& lock) {
@@ -56,28 +73,48 @@ Result<> read_value(const std::string& value, Lock& lock) {
   return {};
 }
 
-Result<Lock> read_lock(std::string_view daemon_set) {
-  auto call = read_kured_daemon_set(daemon_set);
+// Fails if the value of an option that is about the lock was not read.
+Result<> expect_read(const KuredSettings& settings, std::string_view option) {
+  if (const KuredGiven* given = settings.given(option); given != nullptr && given->source)
+    return Error(Errc::decode, fmt::format("--{} of kured was not read (it is in {}), so its lock is not known", option,
+                                           *given->source));
+  return {};
+}
+
+std::string own_namespace(std::string_view daemon_set) {
+  const Json json = Json::parse(daemon_set, nullptr, false);
+  const auto metadata = json.find("metadata");
+  if (metadata == json.end() || !metadata->is_object()) return {};
+  const auto ns = metadata->find("namespace");
+  return ns != metadata->end() && ns->is_string() ? ns->get<std::string>() : "";
+}
+
+Result<Lock> read_lock(std::string_view kured, std::string_view place) {
+  auto call = read_kured_daemon_set(kured);
   if (!call) return std::move(call).error();
   const KuredSettings settings(*std::move(call));
   Lock lock;
   for (const char* option : {"lock-annotation", "concurrency"})
-    if (const KuredGiven* given = settings.given(option); given != nullptr && given->source)
-      return Error(Errc::decode, fmt::format("--{} of kured was not read (it is in {}), so its lock is not known",
-                                             option, *given->source));
+    if (auto read = expect_read(settings, option); !read) return std::move(read).error();
   lock.key = settings.value("lock-annotation");
   const auto places = parse_number<std::int32_t>(settings.value("concurrency"));
   if (!places) return Error(Errc::decode, "--concurrency of kured is not a number, so its lock is not known");
+  if (*places > most_places)
+    return Error(Errc::decode,
+                 fmt::format("--concurrency={} of kured is too large: a lock with more than {} places cannot "
+                             "be taken, so remove kured instead",
+                             *places, most_places));
   lock.places = std::max(*places, 1);
-  const Json json = Json::parse(daemon_set, nullptr, false);
-  const Json metadata = json.value("metadata", Json::object());
-  if (!metadata.is_object()) return Error(Errc::decode, "the API server sent a DaemonSet without metadata");
-  const auto version = metadata.find("resourceVersion");
-  if (version == metadata.end() || !version->is_string())
+  const Json json = Json::parse(place, nullptr, false);
+  const auto metadata = json.is_object() ? json.find("metadata") : json.end();
+  if (metadata == json.end() || !metadata->is_object())
+    return Error(Errc::decode, "the API server sent a DaemonSet without metadata");
+  const auto version = metadata->find("resourceVersion");
+  if (version == metadata->end() || !version->is_string())
     return Error(Errc::decode, "the API server sent a DaemonSet without resourceVersion");
   lock.version = version->get<std::string>();
-  const auto annotations = metadata.find("annotations");
-  if (annotations == metadata.end() || !annotations->is_object()) return lock;
+  const auto annotations = metadata->find("annotations");
+  if (annotations == metadata->end() || !annotations->is_object()) return lock;
   const auto value = annotations->find(lock.key);
   if (value == annotations->end()) return lock;
   if (!value->is_string()) return unreadable(lock);
@@ -85,11 +122,16 @@ Result<Lock> read_lock(std::string_view daemon_set) {
   return lock;
 }
 
-std::vector<std::string> others(const Lock& lock) {
+std::vector<Json> of_others(const Lock& lock) {
+  std::vector<Json> entries;
+  std::ranges::copy_if(lock.entries, std::back_inserter(entries), [](const Json& entry) { return !is_ours(entry); });
+  return entries;
+}
+
+std::string names_of(const std::vector<Json>& entries) {
   std::vector<std::string> nodes;
-  for (const Json& entry : lock.entries)
-    if (!is_ours(entry)) nodes.push_back(printable(holder_of(entry)));
-  return nodes;
+  for (const Json& entry : entries) nodes.push_back(printable(holder_of(entry)));
+  return joined(nodes, ", ");
 }
 
 // Returns the patch that sets the annotation to this value; null removes it.
@@ -108,44 +150,86 @@ Json own_entry(WallTime now) {
           {"TTL", 0}};
 }
 
+// What the nodes do that hold the lock, and what to do if one never ends.
+std::string what_holders_do(const Lock& lock) {
+  return fmt::format(
+      "drains, reboots, or waits for its --lock-release-delay. {} when it has given {} back; if it never "
+      "will, because its Node is gone or broken, remove the annotation {} by hand",
+      lock.of_several ? "Run this again" : "Try again", lock.of_several ? "its place" : "the lock", lock.key);
+}
+
+// Adds entries for all places to those of nodes, so that kured counts no place as free.
+LockStep step_beside(const Lock& lock, const std::vector<Json>& holders, WallTime now) {
+  const bool limited =
+      std::ranges::any_of(holders, [](const Json& entry) { return limit_of(entry) > Duration::zero(); });
+  const std::string message =
+      fmt::format("kured begins no further node{}, but {} still has its place of the lock: it {}",
+                  limited ? " until its --lock-ttl is over" : "", names_of(holders), what_holders_do(lock));
+  const auto ours = static_cast<std::size_t>(lock.places);
+  if (lock.entries.size() == holders.size() + ours) return {What::refused, message};
+  Json entries(holders);
+  for (std::size_t place = 0; place < ours; ++place) entries.push_back(own_entry(now));
+  LockStep step = write(lock, {{"maxOwners", lock.places}, {"locks", std::move(entries)}}, message);
+  step.complete = false;
+  return step;
+}
+
 }  // namespace
 
-Result<LockStep> step_to_hold(std::string_view daemon_set, WallTime now) {
-  const auto lock = read_lock(daemon_set);
+Result<LockPlace> place_of_lock(std::string_view kured) {
+  auto call = read_kured_daemon_set(kured);
+  if (!call) return std::move(call).error();
+  const KuredSettings settings(*std::move(call));
+  LockPlace place{settings.value("ds-namespace"), settings.value("ds-name")};
+  // A pod may get its namespace from itself, which is that of its DaemonSet.
+  const KuredGiven* ns = settings.given("ds-namespace");
+  if (ns != nullptr && ns->source == "field metadata.namespace")
+    place.ns = own_namespace(kured);
+  else if (auto read = expect_read(settings, "ds-namespace"); !read)
+    return std::move(read).error();
+  if (auto read = expect_read(settings, "ds-name"); !read) return std::move(read).error();
+  if (place.ns.empty() || place.name.empty())
+    return Error(Errc::decode,
+                 "--ds-namespace or --ds-name of kured is empty, so kured has no lock and reboots no node");
+  return place;
+}
+
+Result<LockStep> step_to_hold(std::string_view kured, std::string_view place, WallTime now) {
+  const auto lock = read_lock(kured, place);
   if (!lock) return lock.error();
-  if (const auto nodes = others(*lock); !nodes.empty())
-    return LockStep{
-        What::refused,
-        fmt::format("kured's lock is held by {}: it drains, reboots, or waits for its --lock-release-delay. "
-                    "Try again when it has given the lock back; if it never will, because its Node is gone or "
-                    "broken, remove the annotation {} by hand",
-                    joined(nodes, ", "), lock->key)};
+  std::vector<Json> holders, expired;
+  for (Json& entry : of_others(*lock)) (has_expired(entry, now) ? expired : holders).push_back(std::move(entry));
   const bool several = lock->places > 1;
-  const std::string held =
+  if (!holders.empty()) {
+    if (several && lock->of_several) return step_beside(*lock, holders, now);
+    return LockStep{What::refused,
+                    fmt::format("kured's lock is held by {}: it {}", names_of(holders), what_holders_do(*lock))};
+  }
+  std::string held =
       fmt::format("kured begins no further node: its lock (annotation {}) is held by {}", lock->key, lock_holder);
-  if (lock->of_several == several && lock->entries.size() == static_cast<std::size_t>(lock->places))
+  if (!expired.empty())
+    held += fmt::format(". The time of {} was over (--lock-ttl): it may still drain or reboot, so look at it",
+                        names_of(expired));
+  else if (lock->of_several == several && lock->entries.size() == static_cast<std::size_t>(lock->places))
     return LockStep{What::done, held};
   if (!several) return write(*lock, own_entry(now), held);
   Json entries = Json::array();
-  for (std::int64_t place = 0; place < lock->places; ++place) entries.push_back(own_entry(now));
+  for (std::int64_t free = 0; free < lock->places; ++free) entries.push_back(own_entry(now));
   return write(*lock, {{"maxOwners", lock->places}, {"locks", std::move(entries)}}, held);
 }
 
-Result<LockStep> step_to_release(std::string_view daemon_set) {
-  auto lock = read_lock(daemon_set);
+Result<LockStep> step_to_release(std::string_view kured, std::string_view place) {
+  auto lock = read_lock(kured, place);
   if (!lock) return std::move(lock).error();
-  const auto nodes = others(*lock);
+  const auto nodes = of_others(*lock);
   if (nodes.size() == lock->entries.size())
     return LockStep{nodes.empty() ? What::done : What::refused,
                     nodes.empty() ? "nobody holds kured's lock: there is nothing to give back"
                                   : fmt::format("kured's lock is held by {}, not by {}: it stays as it is",
-                                                joined(nodes, ", "), lock_holder)};
+                                                names_of(nodes), lock_holder)};
   const std::string free = "kured's lock is given back: kured goes on with the next node that needs a reboot";
   if (nodes.empty()) return write(*lock, nullptr, free);
-  Json entries = Json::array();
-  for (const Json& entry : lock->entries)
-    if (!is_ours(entry)) entries.push_back(entry);
-  return write(*lock, {{"maxOwners", lock->places}, {"locks", std::move(entries)}}, free);
+  return write(*lock, {{"maxOwners", lock->places}, {"locks", Json(nodes)}}, free);
 }
 
 }  // namespace haulout::cli

@@ -63,29 +63,36 @@ class MigrateJob final : public Job {
     const TimePoint deadline = saturating_add(tools_.clock.now(), migrate_limit);
     if (settings_.migrate.hold_lock || settings_.migrate.release_lock)
       co_await change_lock(deadline);
-    else if (const auto daemon_set = co_await read(deadline))
+    else if (const auto daemon_set = co_await read(own_place(), deadline))
       translate(*daemon_set);
   }
 
   int finish(std::optional<int> signal) override { return signal ? agent::exit_code_of_signal(*signal) : exit_code_; }
 
  private:
+  LockPlace own_place() const { return {namespace_of(settings_), settings_.migrate.name}; }
+
   // Returns the DaemonSet as JSON. Prints a failure and returns nothing.
-  boost::asio::awaitable<std::optional<std::string>> read(TimePoint deadline) {
-    const auto request = k8s::get<k8s::DaemonSet>(namespace_of(settings_), settings_.migrate.name);
+  boost::asio::awaitable<std::optional<std::string>> read(LockPlace place, TimePoint deadline) {
+    const auto request = k8s::get<k8s::DaemonSet>(place.ns, place.name);
     const auto send = [this, &request](TimePoint until) { return tools_.client.send(*request, until); };
     auto response = co_await ask<http::Response>(tools_, deadline, send);
     if (response) co_return std::move(response->body);
-    exit_code_ = k8s::is_gone(response.error()) ? not_there() : report_failure(tools_, response.error());
+    exit_code_ = k8s::is_gone(response.error()) ? not_there(place) : report_failure(tools_, response.error());
     co_return std::nullopt;
   }
 
-  int not_there() const {
+  int not_there(const LockPlace& place) const {
+    const std::string name = printable(place.ns + "/" + place.name);
     tools_.console.warn(
-        fmt::format("error: there is no DaemonSet {}/{}: name that of kured with -n NAMESPACE and --name NAME (kubectl "
-                    "get daemonset "
-                    "-A lists all), or read its manifest with -f FILE",
-                    namespace_of(settings_), settings_.migrate.name));
+        place == own_place()
+            ? fmt::format(
+                  "error: there is no DaemonSet {}: name that of kured with -n NAMESPACE and --name NAME (kubectl "
+                  "get daemonset -A lists all), or read its manifest with -f FILE",
+                  name)
+            : fmt::format("error: kured of this DaemonSet has its lock on the DaemonSet {}, by --ds-namespace and "
+                          "--ds-name, which does not exist: without it kured cannot reboot any node",
+                          name));
     return agent::exit_connection;
   }
 
@@ -97,17 +104,23 @@ class MigrateJob final : public Job {
 
   boost::asio::awaitable<void> change_lock(TimePoint deadline) {
     for (int conflicts = 0; conflicts < most_conflicts; ++conflicts) {
-      const auto daemon_set = co_await read(deadline);
-      if (!daemon_set) co_return;
-      const auto step = settings_.migrate.hold_lock ? step_to_hold(*daemon_set, tools_.client.server_now())
-                                                    : step_to_release(*daemon_set);
+      const auto kured = co_await read(own_place(), deadline);
+      if (!kured) co_return;
+      const auto place = place_of_lock(*kured);
+      if (!place) {
+        exit_code_ = failed(tools_.console, place.error(), agent::exit_not_done);
+        co_return;
+      }
+      const auto with_lock = *place == own_place() ? kured : co_await read(*place, deadline);
+      if (!with_lock) co_return;
+      const auto step = settings_.migrate.hold_lock ? step_to_hold(*kured, *with_lock, tools_.client.server_now())
+                                                    : step_to_release(*kured, *with_lock);
       if (!step) {
         exit_code_ = failed(tools_.console, step.error(), agent::exit_not_done);
         co_return;
       }
       if (step->what != LockStep::What::write) co_return say(*step);
-      const auto written = co_await tools_.client.patch<k8s::DaemonSet>(namespace_of(settings_), settings_.migrate.name,
-                                                                        step->patch, deadline);
+      const auto written = co_await tools_.client.patch<k8s::DaemonSet>(place->ns, place->name, step->patch, deadline);
       if (written) co_return say(*step);
       if (k8s::is_conflict(written.error())) continue;
       exit_code_ = report_failure(tools_, written.error());
@@ -121,8 +134,9 @@ class MigrateJob final : public Job {
   }
 
   void say(const LockStep& step) {
-    exit_code_ = step.what == LockStep::What::refused ? agent::exit_not_done : agent::exit_done;
-    if (step.what == LockStep::What::refused)
+    const bool done = step.what != LockStep::What::refused && step.complete;
+    exit_code_ = done ? agent::exit_done : agent::exit_not_done;
+    if (!done)
       tools_.console.warn("error: " + step.message);
     else
       tools_.console.say(step.message);

@@ -375,8 +375,8 @@ Rows migrate_rows() {
        "Helm chart; - for stdin. Without it the DaemonSet is read from the cluster.",
        'f'},
       {"hold-lock", boolean<S>({&S::migrate, &Migrate::hold_lock}),
-       "Take kured's lock, so that kured begins no further node, and print nothing else. If a node holds the lock, it "
-       "stays as it is."},
+       "Take kured's lock, so that kured begins no further node, and print nothing else. What a node holds stays with "
+       "it."},
       {"name", text<S>({&S::migrate, &Migrate::name}, "name", check_object_name), "The name of kured's DaemonSet."},
       output_row("Output format. text: the configuration on stdout, the table of options on stderr. json: both as one "
                  "document on stdout.",

@@ -29,7 +29,9 @@ static void one(std::string_view input) {
     check_migration(*call);
   else
     must(!call.error().message().empty(), "an error says what it is");
-  for (const auto& step : {cli::step_to_hold(input, WallTime{}), cli::step_to_release(input)}) {
+  if (const auto place = cli::place_of_lock(input))
+    must(!place->ns.empty() && !place->name.empty(), "the DaemonSet with the lock has a name");
+  for (const auto& step : {cli::step_to_hold(input, input, WallTime{}), cli::step_to_release(input, input)}) {
     if (!step) continue;
     const bool writes = step->what == cli::LockStep::What::write;
     must(writes != step->patch.empty() && !step->message.empty(), "only a step that writes has a patch");

@@ -192,6 +192,32 @@ TEST_F(MigrateClusterTest, P5_ALockOfANodeStays) {
   EXPECT_EQ(lock(), Json::parse(held));
 }
 
+// With a place of its own left, a node goes on. The other places are taken, so that it is the last one.
+TEST_F(MigrateClusterTest, P5_ALockForSeveralIsTakenBesideANode) {
+  const Json theirs = {{"nodeID", "n1"}, {"created", "2026-11-28T12:00:00Z"}, {"TTL", 0}};
+  add_kured({"--concurrency=2"}, Json({{"maxOwners", 2}, {"locks", {theirs}}}).dump());
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    EXPECT_EQ(command({"--hold-lock"}), agent::exit_not_done);
+    EXPECT_THAT(errors.text, HasSubstr("error: kured begins no further node, but n1 still has its place"));
+    ASSERT_EQ(lock()["locks"].size(), 3U);
+    EXPECT_EQ(lock()["locks"][0], theirs);
+  }
+  EXPECT_EQ(command({"--release-lock"}), agent::exit_done);
+  EXPECT_EQ(lock(), Json({{"maxOwners", 2}, {"locks", {theirs}}}));
+}
+
+TEST_F(MigrateClusterTest, ALockOnAnotherDaemonSet) {
+  add_kured({"--ds-name=locks"});
+  EXPECT_EQ(command({"--hold-lock"}), agent::exit_connection);
+  EXPECT_THAT(errors.text, HasSubstr("has its lock on the DaemonSet kube-system/locks"));
+  add_kured({}, "", "locks");
+  EXPECT_EQ(command({"--hold-lock"}), agent::exit_done) << errors.text;
+  EXPECT_EQ(annotations(), Json({{"team", "nodes"}}));
+  EXPECT_TRUE(annotations("locks").contains("weave.works/kured-node-lock"));
+  EXPECT_EQ(command({"--release-lock"}), agent::exit_done);
+  EXPECT_EQ(annotations("locks"), Json({{"team", "nodes"}}));
+}
+
 TEST_F(MigrateClusterTest, P5_ALockThatANodeTakesMeanwhileStays) {
   add_kured({});
   const std::string taken =
@@ -231,9 +257,34 @@ Json daemon_set_with(const std::vector<std::string>& args, const Json& lock) {
           {"spec", {{"template", {{"spec", {{"containers", {{{"name", "kured"}, {"args", args}}}}}}}}}}};
 }
 
+constexpr WallTime when_taken = std::chrono::sys_days(std::chrono::year(2026) / 6 / 30);
+
+// The entry of a node that has taken the lock at that time. kured writes the limit in nanoseconds.
+Json entry_of_node(std::int64_t seconds, const std::string& node = "n1") {
+  return {{"nodeID", node},
+          {"metadata", {{"unschedulable", false}}},
+          {"created", "2026-06-30T00:00:00.5Z"},
+          {"TTL", seconds * 1'000'000'000}};
+}
+
+Result<LockStep> hold(const Json& daemon_set, WallTime now) {
+  return step_to_hold(daemon_set.dump(), daemon_set.dump(), now);
+}
+
+Json lock_in(const LockStep& step) {
+  return Json::parse(
+      Json::parse(step.patch)["metadata"]["annotations"]["weave.works/kured-node-lock"].get<std::string>());
+}
+
+std::vector<std::string> holders_in(const Json& lock) {
+  std::vector<std::string> names;
+  for (const Json& entry : lock["locks"]) names.push_back(entry["nodeID"]);
+  return names;
+}
+
 TEST(KuredLockTest, StepsToHold) {
   const Json ours = {{"nodeID", std::string(lock_holder)}, {"TTL", 0}};
-  const Json theirs = {{"nodeID", "n1"}, {"created", "2020-01-01T00:00:00Z"}, {"TTL", 1}};
+  const Json theirs = entry_of_node(60);
   using What = LockStep::What;
   const std::vector<std::string> one, two = {"--concurrency=2"};
   const struct {
@@ -249,13 +300,15 @@ TEST(KuredLockTest, StepsToHold) {
       {"ours once of two", two, {{"maxOwners", 2}, {"locks", {ours}}}, What::write},
       {"ours, of a time with one place", two, ours, What::write},
       {"a node's", one, theirs, What::refused},
-      {"a node's, one of two", two, {{"maxOwners", 2}, {"locks", {theirs}}}, What::refused},
-      {"a node's beside ours", two, {{"maxOwners", 2}, {"locks", {ours, theirs}}}, What::refused},
+      {"a node's, one of two", two, {{"maxOwners", 2}, {"locks", {theirs}}}, What::write},
+      {"a node's beside one of ours", two, {{"maxOwners", 2}, {"locks", {ours, theirs}}}, What::write},
+      {"a node's beside ours", two, {{"maxOwners", 2}, {"locks", {theirs, ours, ours}}}, What::refused},
+      {"a node's of a time with two places", one, {{"maxOwners", 2}, {"locks", {theirs}}}, What::refused},
       {"a node's of a time with one place", two, theirs, What::refused},
       {"nobody's", two, {{"maxOwners", 2}, {"locks", Json::array()}}, What::write},
   };
   for (const auto& row : rows) {
-    const auto step = step_to_hold(daemon_set_with(row.args, row.lock).dump(), WallTime{});
+    const auto step = hold(daemon_set_with(row.args, row.lock), when_taken);
     ASSERT_TRUE(step) << row.name << step.error().message();
     EXPECT_EQ(step->what, row.what) << row.name << ": " << step->message;
     EXPECT_EQ(step->patch.empty(), row.what != What::write) << row.name;
@@ -263,33 +316,128 @@ TEST(KuredLockTest, StepsToHold) {
   }
 }
 
+// kured gives no place away if there are as many entries as places, also if one more place than that is held.
+TEST(KuredLockTest, TakesAllPlacesBesideThoseOfNodes) {
+  const std::string ours(lock_holder);
+  const Json theirs = entry_of_node(0);
+  const auto step = hold(daemon_set_with({"--concurrency=2"}, {{"maxOwners", 2}, {"locks", {theirs}}}), when_taken);
+  ASSERT_TRUE(step);
+  EXPECT_FALSE(step->complete);
+  EXPECT_THAT(step->message, HasSubstr("kured begins no further node, but n1 still has its place"));
+  const Json lock = lock_in(*step);
+  EXPECT_EQ(lock["maxOwners"], 2);
+  EXPECT_EQ(holders_in(lock), (std::vector<std::string>{"n1", ours, ours}));
+  EXPECT_EQ(lock["locks"][0], theirs);
+
+  const auto again = hold(daemon_set_with({"--concurrency=2"}, lock), when_taken);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->what, LockStep::What::refused);
+  EXPECT_EQ(again->message, step->message);
+
+  // The place of a node with a limit is free for another node when its time is over.
+  const auto limited =
+      hold(daemon_set_with({"--concurrency=2"}, {{"maxOwners", 2}, {"locks", {entry_of_node(60)}}}), when_taken);
+  ASSERT_TRUE(limited);
+  EXPECT_THAT(limited->message, HasSubstr("kured begins no further node until its --lock-ttl is over, but n1"));
+}
+
+// By kured's own rule. So kured would begin the next node.
+TEST(KuredLockTest, AnEntryWhoseTimeIsOverIsFree) {
+  using namespace std::chrono_literals;
+  const std::string ours(lock_holder);
+  const Json theirs = entry_of_node(60);
+  for (const WallTime before : {when_taken - 1h, when_taken + 60s})
+    EXPECT_EQ(hold(daemon_set_with({}, theirs), before)->what, LockStep::What::refused);
+  const auto one = hold(daemon_set_with({}, theirs), when_taken + 61s);
+  ASSERT_TRUE(one);
+  EXPECT_TRUE(one->complete);
+  EXPECT_EQ(lock_in(*one)["nodeID"], ours);
+  EXPECT_THAT(one->message, HasSubstr("The time of n1 was over (--lock-ttl)"));
+
+  const Json locks = {entry_of_node(60), entry_of_node(3600, "n2")};
+  const Json two = daemon_set_with({"--concurrency=2"}, {{"maxOwners", 2}, {"locks", locks}});
+  const auto beside = hold(two, when_taken + 61s);
+  ASSERT_TRUE(beside);
+  EXPECT_EQ(holders_in(lock_in(*beside)), (std::vector<std::string>{"n2", ours, ours}));
+  const auto all = hold(two, when_taken + 2h);
+  ASSERT_TRUE(all);
+  EXPECT_TRUE(all->complete);
+  EXPECT_EQ(holders_in(lock_in(*all)), (std::vector<std::string>{ours, ours}));
+
+  // What does not say when its time is over has no limit.
+  for (const char* field : {"created", "TTL"}) {
+    Json without = theirs;
+    without[field] = nullptr;
+    EXPECT_EQ(hold(daemon_set_with({}, without), when_taken + 2h)->what, LockStep::What::refused) << field;
+  }
+}
+
+TEST(KuredLockTest, TheDaemonSetWithTheLock) {
+  const struct {
+    std::vector<std::string> args;
+    LockPlace place;
+  } rows[] = {
+      {{}, {"kube-system", "kured"}},
+      {{"--ds-name=locks"}, {"kube-system", "locks"}},
+      {{"--ds-namespace=ops", "--ds-name", "reboots"}, {"ops", "reboots"}},
+      {{"--ds-namespace=$(NAMESPACE)"}, {"own", "kured"}},
+  };
+  for (const auto& row : rows) {
+    Json daemon_set = daemon_set_with(row.args, nullptr);
+    daemon_set["metadata"]["namespace"] = "own";
+    Json& container = daemon_set["spec"]["template"]["spec"]["containers"][0];
+    const Json from_pod = {{"fieldRef", {{"fieldPath", "metadata.namespace"}}}};
+    container["env"] = {{{"name", "NAMESPACE"}, {"valueFrom", from_pod}}};
+    const auto place = place_of_lock(daemon_set.dump());
+    ASSERT_TRUE(place) << place.error().message();
+    EXPECT_EQ(*place, row.place) << place->ns << "/" << place->name;
+
+    const Json from_map = {{"configMapKeyRef", {{"name", "m"}, {"key", "k"}}}};
+    for (const char* variable : {"KURED_DS_NAME", "KURED_DS_NAMESPACE"}) {
+      container["env"] = {{{"name", variable}, {"valueFrom", from_map}}};
+      const auto unread = place_of_lock(daemon_set.dump());
+      ASSERT_FALSE(unread);
+      EXPECT_THAT(unread.error().message(), HasSubstr("was not read (it is in ConfigMap m, key k)"));
+    }
+  }
+}
+
+TEST(KuredLockTest, WithoutANameThereIsNoLock) {
+  for (const char* arg : {"--ds-name=", "--ds-namespace="}) {
+    const auto place = place_of_lock(daemon_set_with({arg}, nullptr).dump());
+    ASSERT_FALSE(place) << arg;
+    EXPECT_THAT(place.error().message(), HasSubstr("kured has no lock"));
+  }
+}
+
 TEST(KuredLockTest, ReleasesOnlyTheOwnEntries) {
   const Json ours = {{"nodeID", std::string(lock_holder)}}, theirs = {{"nodeID", "n1"}, {"TTL", 5}};
-  const auto step =
-      step_to_release(daemon_set_with({"--concurrency=2"}, {{"maxOwners", 2}, {"locks", {ours, theirs}}}).dump());
+  const std::string daemon_set =
+      daemon_set_with({"--concurrency=2"}, {{"maxOwners", 2}, {"locks", {ours, theirs}}}).dump();
+  const auto step = step_to_release(daemon_set, daemon_set);
   ASSERT_TRUE(step);
-  const Json left = Json::parse(
-      Json::parse(step->patch)["metadata"]["annotations"]["weave.works/kured-node-lock"].get<std::string>());
-  EXPECT_EQ(left, Json({{"maxOwners", 2}, {"locks", {theirs}}}));
+  EXPECT_EQ(lock_in(*step), Json({{"maxOwners", 2}, {"locks", {theirs}}}));
 }
 
 TEST(KuredLockTest, WhatIsNoLockIsLeftAlone) {
   for (const Json& lock : {Json("change-over"), Json("{}"), Json(R"({"nodeID":""})"), Json(R"({"locks":3})"),
                            Json(R"({"locks":[{}]})"), Json("[]"), Json(7)}) {
     const std::string text = daemon_set_with({}, lock).dump();
-    ASSERT_FALSE(step_to_hold(text, WallTime{})) << lock;
-    ASSERT_FALSE(step_to_release(text)) << lock;
-    EXPECT_THAT(step_to_hold(text, WallTime{}).error().message(), HasSubstr("not a lock of kured")) << lock;
+    ASSERT_FALSE(step_to_hold(text, text, WallTime{})) << lock;
+    ASSERT_FALSE(step_to_release(text, text)) << lock;
+    EXPECT_THAT(step_to_hold(text, text, WallTime{}).error().message(), HasSubstr("not a lock of kured")) << lock;
   }
-  EXPECT_FALSE(step_to_hold(daemon_set_with({"--concurrency=many"}, nullptr).dump(), WallTime{}));
+  EXPECT_FALSE(hold(daemon_set_with({"--concurrency=many"}, nullptr), WallTime{}));
+  EXPECT_TRUE(hold(daemon_set_with({"--concurrency=1000"}, nullptr), WallTime{}));
+  EXPECT_FALSE(hold(daemon_set_with({"--concurrency=1001"}, nullptr), WallTime{}));
   Json without = daemon_set_with({}, nullptr);
   without["metadata"].erase("resourceVersion");
-  EXPECT_FALSE(step_to_hold(without.dump(), WallTime{}));
+  EXPECT_FALSE(hold(without, WallTime{}));
 }
 
 TEST(KuredLockTest, AnotherAnnotation) {
   Json daemon_set = daemon_set_with({"--lock-annotation=ops/lock"}, nullptr);
-  const auto step = step_to_hold(daemon_set.dump(), WallTime{});
+  const auto step = hold(daemon_set, WallTime{});
   ASSERT_TRUE(step);
   EXPECT_TRUE(Json::parse(step->patch)["metadata"]["annotations"].contains("ops/lock"));
 }
