@@ -71,6 +71,8 @@ TEST(EvictionVerdict, TableOfAnswers) {
       {"policy denies", status_error(422, "Invalid", "pods"), V::admission},
       {"dying namespace", status_error(403, "Forbidden", "pods", "NamespaceTerminating"), V::ns_terminating},
       {"too many disrupted", status_error(403, "Forbidden", "poddisruptionbudget"), V::budget},
+      {"too many disrupted, in Kubernetes 1.37",
+       status_error(403, "Forbidden", "poddisruptionbudget", "DisruptionBudget"), V::budget},
       {"on another node",
        status_error(403, "Forbidden", "pods", "",
                     "pods \"a\" is forbidden: node k1 can only evict pods with spec.nodeName set to itself"),
