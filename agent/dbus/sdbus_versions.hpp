@@ -1,5 +1,5 @@
-// What differs between sdbus-c++ 1.2 (Debian 12) and 2.x (Debian 13), in one form for both. The other files of this folder
-// do not depend on the version.
+// What differs between sdbus-c++ 1.2 (Debian 12) and 2.x (Debian 13), in one form for both. Other files do not depend
+// on the version, except tests/agent/dbus/sdbus_server.hpp, which has the same for services.
 #pragma once
 
 #include <sdbus-c++/sdbus-c++.h>
@@ -11,13 +11,18 @@
 #include <string_view>
 #include <utility>
 
+// The library has no macro with its version. This header exists since 2.0.
+#if __has_include(<sdbus-c++/VTableItems.h>)
+#define HAULOUT_SDBUS_2
+#endif
+
 namespace haulout::agent::sdbus_versions {
 
 // As in 1.2. The handlers of 2.x take the message and the error by value.
 using MessageHandler = std::function<void(sdbus::Message&)>;
 using ReplyHandler = std::function<void(sdbus::MethodReply&, const sdbus::Error*)>;
 
-#if __has_include(<sdbus-c++/VTableItems.h>)  // exists since 2.0, which has no macro with its version
+#ifdef HAULOUT_SDBUS_2
 
 // Each kind of name has its own type.
 using sdbus::InterfaceName;
@@ -37,7 +42,9 @@ inline sdbus::Slot add_match(sdbus::IConnection& connection, const std::string& 
   return connection.addMatch(match, on_message, sdbus::return_slot);
 }
 
-// `eventFd` of the poll data need not be watched: it wakes a loop that runs in another thread than the calls.
+// Nothing watches `eventFd` of the poll data. The library writes to it when a call leaves messages in its queues or
+// makes its timeout sooner, so that the event loop looks again. Bus calls BusLink::nudge() for that, because 1.2 has no
+// such descriptor. processPendingEvent() reads what was written.
 inline bool process_pending(sdbus::IConnection& connection) {
   return connection.processPendingEvent();
 }
