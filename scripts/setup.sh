@@ -1,5 +1,5 @@
-# Sourced by ./dev. Prepares a bare Debian 12 for building and testing: installs missing packages in one transaction, and
-# removes none. Knows the names of the packages in Debian 13, too.
+# Sourced by ./dev. Prepares a bare Debian 12 or 13 for building and testing: installs missing packages in one transaction,
+# and removes none.
 # shellcheck shell=bash
 
 # libraries of the program, as Debian 12 names them; as_named_here() has the other names of Debian 13
@@ -63,13 +63,13 @@ install_packages() {
     apt_get update -qq || die "apt-get update failed: see above"
     plan=$(apt_plan "$@") || {
       printf '%s\n' "$plan" >&2
-      die "apt cannot install these packages; see its message above (they are in Debian 12 main)"
+      die "apt cannot install these packages; see its message above (they are in main of Debian 12 and 13)"
     }
   fi
   removed=$(removals <<<"$plan")
   if [[ -n $removed ]]; then
     die "apt would remove these packages to install ours, so nothing was done: ${removed//$'\n'/ }" \
-      "(libboost1.81-dev cannot stand beside another libboost-dev: build in a container, or remove that yourself)"
+      "(two versions of libboost-dev cannot stand beside each other: build in a container, or remove that yourself)"
   fi
   if ! apt_get install -y -q --no-install-recommends "$@"; then
     note "once more with a fresh package list"

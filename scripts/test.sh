@@ -284,6 +284,36 @@ arm64_e2e_tests() {
   e2e_tests -run '^(TestRBACDenied|TestRequestsBudget|TestDaemonSetPodsAreEvictedOnce|TestSIGINT)$'
 }
 
+# Of the tests that need no cluster, those of what differs between Debian 12 and 13: the standard library, Boost, OpenSSL, fmt,
+# yaml-cpp, sdbus-c++, prometheus-cpp, systemd's library, the system's programs and kernel interfaces.
+trixie_targets=(base_test retry_test http_test io_test k8s_test k8s_credentials_test k8s_exec_plugin_test placement_test
+  drain_test cli_test agent_config_test agent_process_test agent_report_test agent_hooks_child_test
+  agent_hosts_command_test agent_backends_test agent_backends_io_test agent_dbus_test)
+
+# Does on Debian 13 what a newcomer does, ./dev build, and runs tests there. Their libraries are those of the program that
+# ships.
+trixie_tests() {
+  local names status=0 results=build/trixie/build/results/trixie
+  scripts/trixie.sh true >&2 || status=$?
+  if ((status == 77)); then
+    did_not_run "a Debian 13 could not be made: see above"
+    return
+  fi
+  scripts/trixie.sh ./dev build >&2
+  scripts/trixie.sh "$release_binary" version >&2
+  say "test: unit and io, on Debian 13"
+  scripts/trixie.sh cmake --preset plays >&2
+  scripts/trixie.sh cmake --build --preset plays -j "$(jobs)" --target "${trixie_targets[@]}" >&2
+  names=$(IFS='|' && printf '%s' "${trixie_targets[*]}")
+  rm -rf -- "$results"
+  mkdir -p -- "$results/gtest"
+  status=0
+  scripts/trixie.sh env GTEST_OUTPUT="xml:$PWD/build/results/trixie/gtest/" ctest --test-dir build/release -j2 \
+    --output-on-failure --no-tests=error --output-junit "$PWD/build/results/trixie/ctest.xml" -R "^($names)\$" >&2 || status=$?
+  python3 scripts/results.py ctest "$results/ctest.xml" "$results/gtest" >"$counts"
+  return "$status"
+}
+
 # Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
 # are in their base file system.
 machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps dpkg-dev)
@@ -388,7 +418,7 @@ long_steps() {
 }
 
 run_tests() {
-  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64=""
+  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64="" only_trixie=""
   while (($#)); do
     case $1 in
       --all) all=1 ;;
@@ -396,11 +426,12 @@ run_tests() {
       --machines) only_machines=1 ;;
       --kernel) only_kernel=1 ;;
       --arm64) only_arm64=1 ;;
+      --trixie) only_trixie=1 ;;
       *) break ;;
     esac
     shift
   done
-  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64) ]] || usage_error "test --all takes no further arguments"
+  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64$only_trixie) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
     setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}" \
       "${site_packages[@]}"
@@ -410,6 +441,8 @@ run_tests() {
     setup "${machines_packages[@]}"
   elif [[ -n $only_arm64 ]]; then
     setup qemu-user-static
+  elif [[ -n $only_trixie ]]; then
+    setup mmdebstrap
   else
     setup
   fi
@@ -425,6 +458,9 @@ run_tests() {
   elif [[ -n $only_arm64 ]]; then
     (($# == 0)) || usage_error "test --arm64 takes no further arguments"
     step "unit, arm64" arm64_tests
+  elif [[ -n $only_trixie ]]; then
+    (($# == 0)) || usage_error "test --trixie takes no further arguments"
+    step "unit and io, Debian 13" trixie_tests
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"
