@@ -290,17 +290,20 @@ trixie_targets=(base_test retry_test http_test io_test k8s_test k8s_credentials_
   drain_test cli_test agent_config_test agent_process_test agent_report_test agent_hooks_child_test
   agent_hosts_command_test agent_backends_test agent_backends_io_test agent_dbus_test)
 
-# Does on Debian 13 what a newcomer does, ./dev build, and runs tests there. Their libraries are those of the program that
-# ships.
+# Does on Debian 13 what a newcomer does, ./dev build and ./dev deb, installs the package, and runs tests there. Their
+# libraries are those of the program that ships.
 trixie_tests() {
-  local names status=0 results=build/trixie/build/results/trixie
+  local deb names status=0 results=build/trixie/build/results/trixie
   scripts/trixie.sh true >&2 || status=$?
   if ((status == 77)); then
     did_not_run "a Debian 13 could not be made: see above"
     return
   fi
   scripts/trixie.sh ./dev build >&2
-  scripts/trixie.sh "$release_binary" version >&2
+  deb=$(scripts/trixie.sh ./dev deb | tail -n 1)
+  say "test: the Debian package, on Debian 13"
+  scripts/trixie.sh sh -euc 'apt-get install -y -q --no-install-recommends "$1"; haulout version; apt-get purge -y -q haulout' \
+    sh "$deb" >&2
   say "test: unit and io, on Debian 13"
   scripts/trixie.sh cmake --preset plays >&2
   scripts/trixie.sh cmake --build --preset plays -j "$(jobs)" --target "${trixie_targets[@]}" >&2
@@ -316,7 +319,7 @@ trixie_tests() {
 
 # Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
 # are in their base file system.
-machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps dpkg-dev)
+machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps "${deb_packages[@]}")
 
 # Further Debian packages that this machine needs to run the machine with a kernel of its own (under QEMU).
 kernel_packages=(qemu-system-x86 fdisk e2fsprogs)
