@@ -19,7 +19,11 @@ find_package(nlohmann_json 3.11 CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
 find_package(fmt CONFIG REQUIRED)
 find_package(CLI11 CONFIG REQUIRED)
-find_package(sdbus-c++ 1.2 CONFIG REQUIRED)  # Debian has only a shared library
+find_package(sdbus-c++ CONFIG REQUIRED)  # Debian has only a shared library
+# Not by find_package: the package of 2.x refuses a request for 1.2, and the other way round.
+if("${sdbus-c++_VERSION}" VERSION_LESS 1.2 OR "${sdbus-c++_VERSION}" VERSION_GREATER_EQUAL 3)
+  message(FATAL_ERROR "Haulout needs sdbus-c++ 1.2 (Debian 12) up to 2.x (Debian 13); found ${sdbus-c++_VERSION}.")
+endif()
 find_package(prometheus-cpp CONFIG REQUIRED)  # only its core is used; Debian has only a shared library
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBSYSTEMD REQUIRED IMPORTED_TARGET libsystemd)  # sdbus-c++ links it in any case

@@ -17,10 +17,24 @@ std::string host_of(const boost::urls::url_view& url) {
   return url.host_type() == boost::urls::host_type::name ? url.host() : url.host_address();
 }
 
+// Returns true if the port of `url` is not a number. For Boost 1.83 such a text is no URL at all; 1.81 takes the port
+// for a path. The error must name the port with both.
+bool port_is_no_number(std::string_view url) {
+  const auto scheme = url.find("://");
+  std::string_view rest = scheme == std::string_view::npos ? url : url.substr(scheme + 3);
+  rest = rest.substr(0, rest.find_first_of("/?#"));
+  if (const auto user = rest.rfind('@'); user != std::string_view::npos) rest.remove_prefix(user + 1);
+  const auto colon = rest.rfind(':');
+  return colon != std::string_view::npos && !rest.ends_with(']') &&
+         rest.substr(colon + 1).find_first_not_of("0123456789") != std::string_view::npos;
+}
+
+constexpr const char* wrong_port = "the port must be a number from 1 to 65535";
+
 // Returns the port of the URL, or `otherwise` if it has none. Returns nullopt if the port is not a number from 1 to
 // 65535.
 std::optional<std::uint16_t> port_of(const boost::urls::url_view& url, std::uint16_t otherwise) {
-  // Boost.URL parses "https://host:name" as an empty port and a path without a slash, so such a path is a wrong port.
+  // Boost 1.81 parses "https://host:name" as an empty port and a path without a slash, so such a path is a wrong port.
   if (const auto path = url.encoded_path(); !path.empty() && path.front() != '/') return std::nullopt;
   if (!url.has_port() || url.port().empty()) return otherwise;
   // port_number() of Boost 1.81 is not used, because it accepts some numbers that are too large, modulo 65536.
@@ -63,6 +77,7 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
   using boost::urls::scheme;
   const bool https = parsed.has_value() && parsed->scheme_id() == scheme::https;
   const bool http = parsed.has_value() && parsed->scheme_id() == scheme::http;
+  if (!parsed && port_is_no_number(url)) return not_an_endpoint(url, wrong_port);
   if (!https && !http)
     return not_an_endpoint(url, "it must look like https://host:port, http://host:port or unix:/path");
   if (parsed->host().empty()) return not_an_endpoint(url, "it names no host");
@@ -74,7 +89,7 @@ Result<Endpoint> parse_endpoint(std::string_view url, std::string* prefix) {
   endpoint.kind = https ? Endpoint::Kind::tls : Endpoint::Kind::tcp;
   endpoint.host = host_of(*parsed);
   const auto port = port_of(*parsed, https ? 443 : 80);
-  if (!port) return not_an_endpoint(url, "the port must be a number from 1 to 65535");
+  if (!port) return not_an_endpoint(url, wrong_port);
   endpoint.port = *port;
   if (prefix != nullptr) {
     const auto path = parsed->encoded_path();
@@ -88,7 +103,7 @@ Result<Proxy> parse_proxy(std::string_view url) {
   // As in Go, an address without a scheme means an HTTP proxy.
   const std::string full = (url.find("://") == std::string_view::npos ? "http://" : "") + std::string(url);
   const auto parsed = boost::urls::parse_uri(boost::core::string_view(full.data(), full.size()));
-  if (!parsed) return no_proxy_url("it does not look like a URL");
+  if (!parsed) return no_proxy_url(port_is_no_number(full) ? wrong_port : "it does not look like a URL");
   std::string scheme(parsed->scheme().data(), parsed->scheme().size());
   std::transform(scheme.begin(), scheme.end(), scheme.begin(), [](unsigned char c) { return std::tolower(c); });
   Proxy proxy;
@@ -103,7 +118,7 @@ Result<Proxy> parse_proxy(std::string_view url) {
   if (parsed->host().empty()) return no_proxy_url("it names no host");
   proxy.host = host_of(*parsed);
   const auto port = port_of(*parsed, proxy.port);
-  if (!port) return no_proxy_url("the port must be a number from 1 to 65535");
+  if (!port) return no_proxy_url(wrong_port);
   proxy.port = *port;
   proxy.user = parsed->user();
   proxy.password = parsed->password();

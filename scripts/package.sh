@@ -3,10 +3,12 @@
 
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
+# Debian packages that cpack needs to write a Debian package: it finds the program's libraries by dpkg-shlibdeps and file.
+deb_packages=(dpkg-dev file)
 # Debian packages that ./dev release needs.
-release_packages=(dpkg-dev apt-utils gpg gpg-agent qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
+release_packages=("${deb_packages[@]}" apt-utils gpg gpg-agent qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd dpkg-dev lintian debootstrap
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd lintian debootstrap
   mmdebstrap autopkgtest piuparts man-db mandoc
   "${release_packages[@]}" python3-venv ruby)
 
@@ -53,7 +55,7 @@ build_deb_arm64() { DPKG_ADMINDIR=$PWD/build/arm64/dpkg DEB_HOST_ARCH=arm64 writ
 
 deb() {
   (($# == 0)) || usage_error "deb takes no arguments"
-  setup dpkg-dev
+  setup "${deb_packages[@]}"
   build_release
   build_deb
   printf '%s\n' "$PWD"/build/deb/*.deb

@@ -1,8 +1,8 @@
-# Sourced by ./dev. Prepares a bare Debian 12 for building and testing: installs missing packages in one transaction, and
-# removes none.
+# Sourced by ./dev. Prepares a bare Debian 12 or 13 for building and testing: installs missing packages in one transaction,
+# and removes none.
 # shellcheck shell=bash
 
-# libraries of the program
+# libraries of the program, as Debian 12 names them; as_named_here() has the other names of Debian 13
 library_packages=(
   libboost1.81-dev libboost-json1.81-dev libboost-log1.81-dev libboost-url1.81-dev
   libssl-dev nlohmann-json3-dev libyaml-cpp-dev libfmt-dev libcli11-dev
@@ -20,6 +20,19 @@ packages=(
   # packages that only tests need
   "${test_library_packages[@]}" openssl dbus-daemon curl
 )
+
+apt_knows() { [[ -n $(apt-cache show --no-all-versions "$1" 2>/dev/null) ]]; }
+
+# Debian 13 has Boost 1.83 in place of 1.81. Changes the names of the packages to those that apt knows.
+as_named_here() {
+  if ! apt_knows libboost1.81-dev && ! apt_knows libboost1.83-dev; then
+    note "apt does not know Boost yet: apt-get update"
+    apt_get update -qq || return 0  # the installation says what is missing
+  fi
+  if apt_knows libboost1.81-dev || ! apt_knows libboost1.83-dev; then return 0; fi
+  library_packages=("${library_packages[@]/1.81-dev/1.83-dev}")
+  packages=("${packages[@]/1.81-dev/1.83-dev}")
+}
 
 missing_packages() {
   local package
@@ -50,13 +63,13 @@ install_packages() {
     apt_get update -qq || die "apt-get update failed: see above"
     plan=$(apt_plan "$@") || {
       printf '%s\n' "$plan" >&2
-      die "apt cannot install these packages; see its message above (they are in Debian 12 main)"
+      die "apt cannot install these packages; see its message above (they are in main of Debian 12 and 13)"
     }
   fi
   removed=$(removals <<<"$plan")
   if [[ -n $removed ]]; then
     die "apt would remove these packages to install ours, so nothing was done: ${removed//$'\n'/ }" \
-      "(libboost1.81-dev cannot stand beside another libboost-dev: build in a container, or remove that yourself)"
+      "(two versions of libboost-dev cannot stand beside each other: build in a container, or remove that yourself)"
   fi
   if ! apt_get install -y -q --no-install-recommends "$@"; then
     note "once more with a fresh package list"
@@ -71,9 +84,10 @@ setup() {
   if ! command -v apt-get >/dev/null; then
     warn "setup knows Debian only; here it changes nothing. Needed: clang ≥ 16 as clang++-19, cmake ≥ 3.25, ninja," \
       "Boost ≥ 1.81 (headers, json, log, url), OpenSSL 3, nlohmann_json ≥ 3.11, yaml-cpp, fmt, CLI11, date (tz)," \
-      "sdbus-c++ 1.x ≥ 1.2, prometheus-cpp, libsystemd, GoogleTest, dbus-daemon, python3"
+      "sdbus-c++ 1.2 to 2.x, prometheus-cpp, libsystemd, GoogleTest, dbus-daemon, python3"
     return 0
   fi
+  as_named_here
   local -a missing
   mapfile -t missing < <(missing_packages "$@")
   ((${#missing[@]})) || return 0

@@ -284,9 +284,41 @@ arm64_e2e_tests() {
   e2e_tests -run '^(TestRBACDenied|TestRequestsBudget|TestDaemonSetPodsAreEvictedOnce|TestSIGINT)$'
 }
 
+# The tests of what differs between Debian 12 and 13: the standard library, Boost, OpenSSL, fmt, yaml-cpp, CLI11, sdbus-c++,
+# prometheus-cpp, the system's programs. What only decides, such as the pipeline of a drain, is the same on both.
+trixie_targets=(base_test retry_test http_test io_test k8s_test k8s_credentials_test k8s_exec_plugin_test cli_test
+  agent_process_test agent_report_test agent_hooks_child_test agent_hosts_command_test agent_backends_io_test agent_dbus_test)
+
+# Does on Debian 13 what a newcomer does, ./dev build and ./dev deb, installs the package, and runs tests there. Their
+# libraries are those of the program that ships.
+trixie_tests() {
+  local deb names status=0 results=build/trixie/build/results/trixie
+  scripts/trixie.sh true >&2 || status=$?
+  if ((status == 77)); then
+    did_not_run "a Debian 13 could not be made: see above"
+    return
+  fi
+  scripts/trixie.sh ./dev build >&2
+  deb=$(scripts/trixie.sh ./dev deb | tail -n 1)
+  say "test: the Debian package, on Debian 13"
+  scripts/trixie.sh sh -euc 'apt-get install -y -q --no-install-recommends "$1"; haulout version; apt-get purge -y -q haulout' \
+    sh "$deb" >&2
+  say "test: unit and io, on Debian 13"
+  scripts/trixie.sh cmake --preset plays >&2
+  scripts/trixie.sh cmake --build --preset plays -j "$(jobs)" --target "${trixie_targets[@]}" >&2
+  names=$(IFS='|' && printf '%s' "${trixie_targets[*]}")
+  rm -rf -- "$results"
+  mkdir -p -- "$results/gtest"
+  status=0
+  scripts/trixie.sh env GTEST_OUTPUT="xml:$PWD/build/results/trixie/gtest/" ctest --test-dir build/release -j2 \
+    --output-on-failure --no-tests=error --output-junit "$PWD/build/results/trixie/ctest.xml" -R "^($names)\$" >&2 || status=$?
+  python3 scripts/results.py ctest "$results/ctest.xml" "$results/gtest" >"$counts"
+  return "$status"
+}
+
 # Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
 # are in their base file system.
-machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps dpkg-dev)
+machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps "${deb_packages[@]}")
 
 # Further Debian packages that this machine needs to run the machine with a kernel of its own (under QEMU).
 kernel_packages=(qemu-system-x86 fdisk e2fsprogs)
@@ -388,7 +420,7 @@ long_steps() {
 }
 
 run_tests() {
-  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64=""
+  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64="" only_trixie=""
   while (($#)); do
     case $1 in
       --all) all=1 ;;
@@ -396,11 +428,12 @@ run_tests() {
       --machines) only_machines=1 ;;
       --kernel) only_kernel=1 ;;
       --arm64) only_arm64=1 ;;
+      --trixie) only_trixie=1 ;;
       *) break ;;
     esac
     shift
   done
-  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64) ]] || usage_error "test --all takes no further arguments"
+  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64$only_trixie) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
     setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}" \
       "${site_packages[@]}"
@@ -410,6 +443,8 @@ run_tests() {
     setup "${machines_packages[@]}"
   elif [[ -n $only_arm64 ]]; then
     setup qemu-user-static
+  elif [[ -n $only_trixie ]]; then
+    setup mmdebstrap
   else
     setup
   fi
@@ -425,6 +460,9 @@ run_tests() {
   elif [[ -n $only_arm64 ]]; then
     (($# == 0)) || usage_error "test --arm64 takes no further arguments"
     step "unit, arm64" arm64_tests
+  elif [[ -n $only_trixie ]]; then
+    (($# == 0)) || usage_error "test --trixie takes no further arguments"
+    step "unit and io, Debian 13" trixie_tests
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"

@@ -162,11 +162,13 @@ struct Bus::Call {
 
 bool Bus::Call::send() {
   try {
-    proxy = sdbus::createProxy(link->connection(), method.service, method.path);
-    auto message = proxy->createMethodCall(method.interface, method.name);
+    proxy = sdbus::createProxy(link->connection(), sdbus_versions::ServiceName(method.service),
+                               sdbus::ObjectPath(method.path));
+    auto message = proxy->createMethodCall(sdbus_versions::InterfaceName(method.interface),
+                                           sdbus_versions::MethodName(method.name));
     write(message);
     const auto on_reply = [this](sdbus::MethodReply& reply, const sdbus::Error* failure) { replied(reply, failure); };
-    proxy->callMethod(message, on_reply, no_limit);
+    sdbus_versions::call_method(*proxy, message, on_reply, no_limit);
   } catch (const sdbus::Error& failure) {
     if (is_broken(failure)) return false;
     outcome = bus_failure(method.what(), failure);

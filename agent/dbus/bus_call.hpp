@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "agent/dbus/bus.hpp"
+#include "agent/dbus/sdbus_versions.hpp"
 
 namespace haulout::agent {
 
@@ -67,7 +68,7 @@ Task<T> bus_property(Bus& bus, BusMethod property, TimePoint deadline) {
   const auto write = [&property](sdbus::Message& message) { message << property.interface << property.name; };
   const auto read = [&out](sdbus::Message& message) {
     try {
-      message.enterVariant(sdbus::signature_of<T>::str());
+      sdbus_versions::enter_variant<T>(message);
       return read_values(message, out);
     } catch (const sdbus::Error&) {
       return false;

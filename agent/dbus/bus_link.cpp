@@ -118,9 +118,11 @@ void BusLink::fail(std::string why) {
   wake_.notify();
 }
 
-void BusLink::listen(const void* owner, const std::vector<std::string>& matches, sdbus::message_handler handler) {
+void BusLink::listen(const void* owner, const std::vector<std::string>& matches,
+                     sdbus_versions::MessageHandler handler) {
   try {
-    for (const std::string& match : matches) slots_[owner].push_back(connection_->addMatch(match, handler));
+    for (const std::string& match : matches)
+      slots_[owner].push_back(sdbus_versions::add_match(*connection_, match, handler));
   } catch (const sdbus::Error& failure) {
     fail("subscribing to its signals failed: " + failure.getMessage());
   }
@@ -143,16 +145,16 @@ void BusLink::watch(asio::posix::stream_descriptor::wait_type type, bool& armed)
 
 TimePoint BusLink::dispatch(Clock& clock) {
   try {
-    for (int handled = 0; connection_->processPendingRequest();)
+    for (int handled = 0; sdbus_versions::process_pending(*connection_);)
       if (++handled == messages_per_turn) return clock.now();
     const auto poll = connection_->getEventLoopPollData();
     if ((poll.events & POLLIN) != 0) watch(asio::posix::stream_descriptor::wait_read, reading_);
     if ((poll.events & POLLOUT) != 0) watch(asio::posix::stream_descriptor::wait_write, writing_);
-    // `timeout_usec` is an absolute time of CLOCK_MONOTONIC in microseconds, which is also the clock of TimePoint. The
+    const std::uint64_t timeout = sdbus_versions::timeout_of(poll);
+    // `timeout` is an absolute time of CLOCK_MONOTONIC in microseconds, which is also the clock of TimePoint. The
     // largest value means never.
-    if (poll.timeout_usec >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 1000)
-      return TimePoint::max();
-    return TimePoint(std::chrono::microseconds(poll.timeout_usec));
+    if (timeout >= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()) / 1000) return TimePoint::max();
+    return TimePoint(std::chrono::microseconds(timeout));
   } catch (const sdbus::Error& failure) {
     if (failed_.empty()) failed_ = "the connection was lost: " + failure.getMessage();
     return clock.now();

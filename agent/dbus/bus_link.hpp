@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "agent/dbus/sdbus_versions.hpp"
 #include "retry/clock.hpp"
 #include "retry/notifier.hpp"
 #include "retry/task.hpp"
@@ -42,7 +43,7 @@ class BusLink : public std::enable_shared_from_this<BusLink> {
 
   // Passes signals to `handler` until forget(owner). Blocks while the bus adds the match rules. If the bus refuses one,
   // the link fails.
-  void listen(const void* owner, const std::vector<std::string>& matches, sdbus::message_handler handler);
+  void listen(const void* owner, const std::vector<std::string>& matches, sdbus_versions::MessageHandler handler);
   void forget(const void* owner);
 
  private:

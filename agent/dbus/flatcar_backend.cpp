@@ -64,7 +64,7 @@ void FlatcarBackend::heard(sdbus::Message& signal) {
   std::int64_t last_checked = 0, size = 0;
   double progress = 0;
   UpdateStatus status;
-  const bool is_status = signal.getMemberName() == "StatusUpdate" &&
+  const bool is_status = sdbus_versions::is_signal(signal, "StatusUpdate") &&
                          read_values(signal, last_checked, progress, status.operation, status.new_version, size);
   if (is_status && status == last_) return;
   // A status with another operation or version, the start or end of the service, or a signal that cannot be read: each

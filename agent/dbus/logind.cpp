@@ -272,7 +272,7 @@ ShutdownInhibitor::ShutdownInhibitor(Bus& bus, Rng& rng)
 
 void ShutdownInhibitor::heard(sdbus::Message& signal) {
   bool preparing = false;
-  if (signal.getMemberName() == "PrepareForShutdown" && read_values(signal, preparing))
+  if (sdbus_versions::is_signal(signal, "PrepareForShutdown") && read_values(signal, preparing))
     heard_ = Heard{preparing, bus_.clock().now()};
   stale_ = true;
   work_.notify();

@@ -1,3 +1,4 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "http/client.hpp"
@@ -5,6 +6,7 @@
 namespace haulout::http {
 namespace {
 
+using ::testing::HasSubstr;
 using Kind = Endpoint::Kind;
 
 struct Good {
@@ -57,6 +59,14 @@ INSTANTIATE_TEST_SUITE_P(Urls, BadEndpoint,
                                            "https://:6443", "https://x:0", "https://x:65536", "https://x:99999",
                                            "https://x:4294967739", "https://x:port", "https://x?y=z",
                                            "https://user:secret@x", "https://a b", "unix:relative", "unix:"));
+
+TEST(Endpoint, AWrongPortIsNamed) {
+  for (const char* url :
+       {"https://x:0", "https://x:65536", "https://x:port", "https://[fd00::1]:port", "https://x:6443x/y"})
+    EXPECT_THAT(parse_endpoint(url, nullptr).error().message(), HasSubstr("the port must be a number")) << url;
+  for (const char* url : {"https://a b", "https://a b:443", "https://[fd00::port]", "10.0.0.1:6443"})
+    EXPECT_THAT(parse_endpoint(url, nullptr).error().message(), HasSubstr("must look like https://host:port")) << url;
+}
 
 TEST(Endpoint, ThePrefixMayBeUnwanted) {
   EXPECT_TRUE(parse_endpoint("https://x/y", nullptr));

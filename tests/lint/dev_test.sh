@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests ./dev as a program: usage errors, and that the setup never removes a package. A script of this test replaces
-# apt-get.
+# Tests ./dev as a program: usage errors, which packages the setup asks for, and that it never removes one. Scripts of this
+# test replace apt-get and apt-cache.
 set -euo pipefail
 root=$(cd -- "$(dirname -- "$0")/../.." && pwd)
 scratch=$(mktemp -d)
@@ -36,7 +36,8 @@ check "hostile without anything" 2 "--seeds N or --seed K" "$root/dev" hostile
 check "release without an address" 2 "release needs the address" "$root/dev" release 0.2.0
 check "from another directory" 0 "usage: ./dev COMMAND" env -C / "$root/dev" help
 
-# A machine on which no package is installed. `apt-get -s` prints the file $scratch/plan.
+# A machine on which no package is installed. `apt-get -s` prints the file $scratch/plan. apt-cache knows the packages whose
+# names are files in $scratch/known; `apt-get update` makes them known.
 cat >"$scratch/dpkg-query" <<'STUB'
 #!/bin/sh
 exit 1
@@ -45,18 +46,41 @@ cat >"$scratch/apt-get" <<STUB
 #!/bin/sh
 case " \$* " in
   *" -s "*) cat "$scratch/plan"; [ ! -e "$scratch/no-way" ] ;;
-  *" update "*) echo updated >>"$scratch/calls"; rm -f "$scratch/no-way" ;;
+  *" update "*) echo updated >>"$scratch/calls"; rm -f "$scratch/no-way"; [ ! -e "$scratch/new" ] || mv "$scratch/new" "$scratch/known" ;;
   *) echo "\$*" >>"$scratch/calls" ;;
 esac
 STUB
+cat >"$scratch/apt-cache" <<STUB
+#!/bin/sh
+for package; do :; done
+[ -e "$scratch/known/\$package" ] || exit 100
+echo "Package: \$package"
+STUB
+mkdir "$scratch/known"
+touch "$scratch/known/libboost1.81-dev"
 printf '#!/bin/sh\nexec "$@"\n' >"$scratch/sudo"
-chmod +x "$scratch/dpkg-query" "$scratch/apt-get" "$scratch/sudo"
+chmod +x "$scratch/dpkg-query" "$scratch/apt-get" "$scratch/apt-cache" "$scratch/sudo"
 setup() { env -u HAULOUT_SKIP_SETUP PATH="$scratch:$PATH" "$root/dev" setup; }
 
 printf 'Inst clang-19 (1)\nConf clang-19 (1)\n' >"$scratch/plan"
 check "setup installs" 0 "clang-19" setup
 check "setup asks for what it names, in one go" 0 "install -y -q --no-install-recommends clang-19" cat "$scratch/calls"
 check "setup does not update without need" 0 "!updated" cat "$scratch/calls"
+check "setup installs Debian 12's Boost" 0 "libboost1.81-dev libboost-json1.81-dev" cat "$scratch/calls"
+check "and no other" 0 "!1.83" cat "$scratch/calls"
+
+# Debian 13, first with lists of packages, then without.
+rm "$scratch/calls" "$scratch/known/libboost1.81-dev"
+touch "$scratch/known/libboost1.83-dev"
+check "setup knows Debian 13" 0 "libboost1.83-dev" setup
+check "setup installs Debian 13's Boost" 0 "libboost1.83-dev libboost-json1.83-dev" cat "$scratch/calls"
+check "and does not update without need" 0 "!updated" cat "$scratch/calls"
+check "and installs no other Boost" 0 "!1.81" cat "$scratch/calls"
+rm "$scratch/calls"
+mv "$scratch/known" "$scratch/new"
+check "setup updates to learn the name of Boost" 0 "libboost1.83-dev" setup
+check "and then installs that" 0 "libboost1.83-dev libboost-json1.83-dev" cat "$scratch/calls"
+mv "$scratch/known/libboost1.83-dev" "$scratch/known/libboost1.81-dev"
 
 rm "$scratch/calls"
 touch "$scratch/no-way"

@@ -58,6 +58,8 @@ LIBRARY_HOMES = {
     "openssl/": ["http/*", "tests/*"],
 }
 
+SDBUS_VERSIONS = ["agent/dbus/sdbus_versions.hpp", "tests/agent/dbus/sdbus_server.hpp"]
+
 # (pattern, files that may use it, what to do instead)
 BANNED_WORDS = [
     (r"\b(steady|system|high_resolution)_clock::now\b", ["retry/real_clock.cpp", "cli/main.cpp", "tests/bench/*"],
@@ -70,6 +72,11 @@ BANNED_WORDS = [
     (r"\bawaitable_operators\b", [], "its || loses exceptions: use with_deadline or a TaskGroup"),
     (r"\brandom_device\b", ["cli/main.cpp"], "randomness is a dependency: take an Rng"),
     (r"\bstd::(recursive_|shared_)?mutex\b", [], "one thread, one io_context: nothing to lock"),
+    # What sdbus-c++ 1.2 and 2.x have in different forms. A build with one of them does not notice that the other refuses it.
+    (r"\b(callMethod(Async)?|addMatch|processPending(Request|Event)|message_handler|timeout_usec|enterVariant|getMemberName)\b"
+     r"|\bsdbus::(\w+Name|return_slot|signature_of)\b", SDBUS_VERSIONS, "use agent/dbus/sdbus_versions.hpp"),
+    (r"\b(register(Method|Property|Signal)|addVTable|finishRegistration)\b|\bsdbus::Error\(\"", SDBUS_VERSIONS,
+     "use tests/agent/dbus/sdbus_server.hpp"),
 ]
 
 COLUMNS = 120  # as in .clang-format

@@ -49,9 +49,14 @@ SAMPLES = {
             "auto t = std::chrono::steady_clock::now()", "system_clock::now()", "std::this_thread::sleep_for(1s)", "usleep(5)",
             "sleep(1)", "co_spawn(ex, f(), asio::detached)", "asio::co_spawn(ex, f(), done)",
             "co_await this_coro::reset_cancellation_state()", "using namespace asio::experimental::awaitable_operators",
-            "std::random_device seed", "std::mutex lock")]
+            "std::random_device seed", "std::mutex lock",
+            "connection.addMatch(match, handler)", "proxy.callMethodAsync(call, handler, 0)", "bus.processPendingEvent()",
+            "if (signal.getMemberName() == name)", "sdbus::ServiceName(name)", "object.addVTable(item)",
+            'throw sdbus::Error("org.example.No", "no")', 'object.registerMethod("Reboot")')]
         + [{"tests/drain/a_test.cpp": "  std::this_thread::sleep_for(1ms);\n"}],
         [{"retry/real_clock.cpp": "  return std::chrono::steady_clock::now();\n"}, {"retry/a.cpp": "  co_spawn(ex, f(), g);\n"},
+         {"agent/dbus/sdbus_versions.hpp": HEADER + "  connection.addMatch(match, handler);\n"},
+         {"agent/dbus/a.cpp": "  throw sdbus::Error(*refusal);\n"},
          {"drain/a.cpp": "  // unlike steady_clock::now\n  clock.sleep_until(t);\n"}]),
     "header_guard": ([{"drain/a.hpp": "// What it is for.\nint f();\n"}], [{"drain/a.hpp": HEADER}]),
     "header_contract": ([{"drain/a.hpp": "#pragma once\nint f();\n"}], [{"drain/a.hpp": HEADER}]),

@@ -25,7 +25,7 @@ TEST_F(BusCalls, AnAnswer) {
 }
 
 TEST_F(BusCalls, ARefusalCarriesItsName) {
-  login1.refusal.emplace("org.example.Broken", "the machine is on fire");
+  login1.refusal = dbus_error("org.example.Broken", "the machine is on fire");
   login1.connect(daemon.address());
   run({&login1}, [&](TaskGroup&) -> awaitable<void> {
     auto answer = co_await can_reboot(soon());

@@ -6,7 +6,7 @@
 namespace haulout::testing {
 namespace {
 
-const std::string manager = "org.freedesktop.systemd1.Manager";
+const std::string manager_name = "org.freedesktop.systemd1.Manager";
 using Auxiliary = sdbus::Struct<std::string, std::vector<FakeUnits::Property>>;
 
 std::string path_of(const std::string& name) {
@@ -18,37 +18,32 @@ std::string path_of(const std::string& name) {
 }  // namespace
 
 void FakeUnits::publish(sdbus::IObject& object) {
-  object.registerMethod("Subscribe").onInterface(manager).implementedAs([this] { note("Subscribe"); });
-  object.registerMethod("StartTransientUnit")
-      .onInterface(manager)
-      .implementedAs([this](const std::string& name, const std::string& mode, const std::vector<Property>& properties,
-                            const std::vector<Auxiliary>&) {
-        if (mode != "fail") throw sdbus::Error("org.example.Mode", mode);
-        return start(name, properties);
-      });
-  object.registerMethod("GetUnit").onInterface(manager).implementedAs([this](const std::string& name) {
-    if (!units.contains(name)) throw sdbus::Error("org.freedesktop.systemd1.NoSuchUnit", "not loaded");
+  FakeInterface manager(object, manager_name);
+  manager.method("Subscribe", [this] { note("Subscribe"); });
+  manager.method("StartTransientUnit", [this](const std::string& name, const std::string& mode,
+                                              const std::vector<Property>& properties, const std::vector<Auxiliary>&) {
+    if (mode != "fail") throw dbus_error("org.example.Mode", mode);
+    return start(name, properties);
+  });
+  manager.method("GetUnit", [this](const std::string& name) {
+    if (!units.contains(name)) throw dbus_error("org.freedesktop.systemd1.NoSuchUnit", "not loaded");
     return sdbus::ObjectPath(path_of(name));
   });
   for (const char* method : {"RefUnit", "UnrefUnit"})
-    object.registerMethod(method).onInterface(manager).implementedAs([this, method](const std::string& name) {
+    manager.method(method, [this, method](const std::string& name) {
       note(fmt::format("{}({})", method, name));
-      if (!units.contains(name)) throw sdbus::Error("org.freedesktop.systemd1.NoSuchUnit", "not loaded");
+      if (!units.contains(name)) throw dbus_error("org.freedesktop.systemd1.NoSuchUnit", "not loaded");
     });
-  object.registerMethod("StopUnit")
-      .onInterface(manager)
-      .implementedAs([this](const std::string& name, const std::string&) {
-        note(fmt::format("StopUnit({})", name));
-        return sdbus::ObjectPath("/org/freedesktop/systemd1/job/2");
-      });
-  object.registerSignal("JobRemoved")
-      .onInterface(manager)
-      .withParameters<std::uint32_t, sdbus::ObjectPath, std::string, std::string>();
+  manager.method("StopUnit", [this](const std::string& name, const std::string&) {
+    note(fmt::format("StopUnit({})", name));
+    return sdbus::ObjectPath("/org/freedesktop/systemd1/job/2");
+  });
+  manager.signal<std::uint32_t, sdbus::ObjectPath, std::string, std::string>("JobRemoved");
 }
 
 sdbus::ObjectPath FakeUnits::start(const std::string& name, const std::vector<Property>& properties) {
   if (refusal) throw sdbus::Error(*refusal);
-  if (units.contains(name)) throw sdbus::Error("org.freedesktop.systemd1.UnitExists", "was already loaded");
+  if (units.contains(name)) throw dbus_error("org.freedesktop.systemd1.UnitExists", "was already loaded");
   for (const Property& property : properties) units[name].properties[std::get<0>(property)] = std::get<1>(property);
   publish_unit(name);
   note(fmt::format("Start({})", name));
@@ -57,19 +52,15 @@ sdbus::ObjectPath FakeUnits::start(const std::string& name, const std::vector<Pr
 
 void FakeUnits::publish_unit(const std::string& name) {
   Unit& unit = units[name];
-  unit.object = sdbus::createObject(connection(), path_of(name));
-  const std::string unit_interface = "org.freedesktop.systemd1.Unit";
-  const std::string service = "org.freedesktop.systemd1.Service";
-  unit.object->registerProperty("ActiveState").onInterface(unit_interface).withGetter([&unit] {
-    return unit.active_state;
-  });
-  unit.object->registerProperty("Job").onInterface(unit_interface).withGetter([&unit] {
-    return Job{unit.job, sdbus::ObjectPath("/")};
-  });
-  unit.object->registerProperty("Result").onInterface(service).withGetter([&unit] { return unit.result; });
-  unit.object->registerProperty("ExecMainCode").onInterface(service).withGetter([&unit] { return unit.code; });
-  unit.object->registerProperty("ExecMainStatus").onInterface(service).withGetter([&unit] { return unit.status; });
-  unit.object->finishRegistration();
+  unit.object = sdbus::createObject(connection(), sdbus::ObjectPath(path_of(name)));
+  FakeInterface every_unit(*unit.object, "org.freedesktop.systemd1.Unit");
+  FakeInterface service(*unit.object, "org.freedesktop.systemd1.Service");
+  every_unit.property("ActiveState", [&unit] { return unit.active_state; });
+  every_unit.property("Job", [&unit] { return Job{unit.job, sdbus::ObjectPath("/")}; });
+  service.property("Result", [&unit] { return unit.result; });
+  service.property("ExecMainCode", [&unit] { return unit.code; });
+  service.property("ExecMainStatus", [&unit] { return unit.status; });
+  offer(*unit.object);
 }
 
 void FakeUnits::add_running(const std::string& name) {
@@ -95,7 +86,7 @@ void FakeUnits::end_unit(const std::string& name, const std::string& result, std
   unit.job = 0;
   object()
       .emitSignal("JobRemoved")
-      .onInterface(manager)
+      .onInterface(manager_name)
       .withArguments(std::uint32_t{1}, sdbus::ObjectPath("/org/freedesktop/systemd1/job/1"), name,
                      std::string(result == "success" ? "done" : "failed"));
 }
@@ -104,7 +95,7 @@ void FakeUnits::collect(const std::string& name) {
   units.erase(name);
   object()
       .emitSignal("JobRemoved")
-      .onInterface(manager)
+      .onInterface(manager_name)
       .withArguments(std::uint32_t{1}, sdbus::ObjectPath("/org/freedesktop/systemd1/job/1"), name, std::string("done"));
 }
 

@@ -14,10 +14,10 @@ void FakeService::connect(const std::string& address) {
   auto link = agent::BusLink::open(executor_, address);
   if (!link) throw std::runtime_error(link.error().message());
   link_ = *link;
-  object_ = sdbus::createObject(link_->connection(), path_);
+  object_ = sdbus::createObject(link_->connection(), sdbus::ObjectPath(path_));
   publish(*object_);
-  object_->finishRegistration();
-  link_->connection().requestName(name_);
+  offer(*object_);
+  link_->connection().requestName(agent::sdbus_versions::ServiceName(name_));
 }
 
 boost::asio::awaitable<void> FakeService::serve() {
@@ -36,21 +36,21 @@ void FakeService::note(std::string call) {
 }
 
 void FakeLogin1::publish(sdbus::IObject& object) {
-  const std::string manager = "org.freedesktop.login1.Manager";
-  object.registerMethod("CanReboot").onInterface(manager).implementedAs([this](sdbus::Result<std::string>&& result) {
+  FakeInterface manager(object, "org.freedesktop.login1.Manager");
+  manager.method("CanReboot", [this](sdbus::Result<std::string>&& result) {
     note("CanReboot");
     if (refusal) return result.returnError(*refusal);
     if (!silent) return result.returnResults(can_reboot);
     held_.push_back(std::move(result));
   });
   if (with_flags)
-    object.registerMethod("RebootWithFlags").onInterface(manager).implementedAs([this](std::uint64_t flags) {
+    manager.method("RebootWithFlags", [this](std::uint64_t flags) {
       note(fmt::format("RebootWithFlags({})", flags));
       if ((flags & 2) != 0 && !knows_kexec)
-        throw sdbus::Error("org.freedesktop.DBus.Error.InvalidArgs", "Invalid flags parameter");
+        throw dbus_error("org.freedesktop.DBus.Error.InvalidArgs", "Invalid flags parameter");
       if (refusal) throw sdbus::Error(*refusal);
     });
-  object.registerMethod("Reboot").onInterface(manager).implementedAs([this](bool interactive) {
+  manager.method("Reboot", [this](bool interactive) {
     note(fmt::format("Reboot({})", interactive));
     if (refusal) throw sdbus::Error(*refusal);
   });
@@ -58,32 +58,32 @@ void FakeLogin1::publish(sdbus::IObject& object) {
 }
 
 void FakeLogin1::publish_inhibitors(sdbus::IObject& object) {
-  const std::string manager = "org.freedesktop.login1.Manager";
+  FakeInterface manager(object, "org.freedesktop.login1.Manager");
   if (numbers_for_words) {
-    object.registerMethod("ListInhibitors").onInterface(manager).implementedAs([] { return std::uint32_t{7}; });
-    object.registerProperty("BlockInhibited").onInterface(manager).withGetter([] { return std::uint32_t{7}; });
+    manager.method("ListInhibitors", [] { return std::uint32_t{7}; });
+    manager.property("BlockInhibited", [] { return std::uint32_t{7}; });
   } else {
-    object.registerMethod("ListInhibitors").onInterface(manager).implementedAs([this] { return inhibitors; });
+    manager.method("ListInhibitors", [this] { return inhibitors; });
   }
-  object.registerMethod("Inhibit").onInterface(manager).implementedAs(
-      [this](const std::string& what, const std::string& who, const std::string&, const std::string& mode) {
-        return inhibit(fmt::format("Inhibit({},{},{})", what, who, mode));
-      });
-  object.registerProperty("InhibitDelayMaxUSec").onInterface(manager).withGetter([this] {
-    if (says_no_properties) throw sdbus::Error("org.freedesktop.DBus.Error.Failed", "not now");
+  manager.method("Inhibit",
+                 [this](const std::string& what, const std::string& who, const std::string&, const std::string& mode) {
+                   return inhibit(fmt::format("Inhibit({},{},{})", what, who, mode));
+                 });
+  manager.property("InhibitDelayMaxUSec", [this] {
+    if (says_no_properties) throw dbus_error("org.freedesktop.DBus.Error.Failed", "not now");
     return delay_max_usec;
   });
-  object.registerProperty("PreparingForShutdown").onInterface(manager).withGetter([this] { return preparing; });
-  object.registerSignal("PrepareForShutdown").onInterface(manager).withParameters<bool>();
+  manager.property("PreparingForShutdown", [this] { return preparing; });
+  manager.signal<bool>("PrepareForShutdown");
 }
 
 // The lock is the write end of a pipe. logind and this fake notice when the last holder closes it.
 sdbus::UnixFd FakeLogin1::inhibit(const std::string& request) {
   note(request);
-  if (refuses_locks) throw sdbus::Error("org.freedesktop.DBus.Error.AccessDenied", "no locks today");
-  if (preparing) throw sdbus::Error("org.freedesktop.login1.OperationInProgress", "it is already running");
+  if (refuses_locks) throw dbus_error("org.freedesktop.DBus.Error.AccessDenied", "no locks today");
+  if (preparing) throw dbus_error("org.freedesktop.login1.OperationInProgress", "it is already running");
   int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw sdbus::Error("org.example.NoPipe", "");
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw dbus_error("org.example.NoPipe", "");
   auto reader = std::make_shared<boost::asio::posix::stream_descriptor>(executor(), ends[0]);
   readers_.push_back(reader);
   ++locks;
@@ -111,34 +111,30 @@ void FakeLogin1::answer_late() {
 }
 
 void FakeSystemd1::publish(sdbus::IObject& object) {
-  const std::string manager = "org.freedesktop.systemd1.Manager";
-  object.registerMethod("Reboot").onInterface(manager).implementedAs([this] { note("Reboot"); });
+  FakeInterface manager(object, "org.freedesktop.systemd1.Manager");
+  manager.method("Reboot", [this] { note("Reboot"); });
   using Unit = sdbus::Struct<std::string, std::string, std::string, std::string, std::string, std::string,
                              sdbus::ObjectPath, std::uint32_t, std::string, sdbus::ObjectPath>;
-  object.registerMethod("ListUnitsByNames")
-      .onInterface(manager)
-      .implementedAs([this](const std::vector<std::string>& names) {
-        std::vector<Unit> out;
-        for (const std::string& name : names) {
-          const auto found = active_states.find(name);
-          const std::string state = found == active_states.end() ? "inactive" : found->second;
-          out.push_back(
-              Unit{name, name, "loaded", state, "x", "", sdbus::ObjectPath("/x"), 0u, "", sdbus::ObjectPath("/")});
-        }
-        return out;
-      });
-  object.registerProperty("UserspaceTimestampMonotonic").onInterface(manager).withGetter([this] {
-    return userspace_began;
+  manager.method("ListUnitsByNames", [this](const std::vector<std::string>& names) {
+    std::vector<Unit> out;
+    for (const std::string& name : names) {
+      const auto found = active_states.find(name);
+      const std::string state = found == active_states.end() ? "inactive" : found->second;
+      out.push_back(
+          Unit{name, name, "loaded", state, "x", "", sdbus::ObjectPath("/x"), 0u, "", sdbus::ObjectPath("/")});
+    }
+    return out;
   });
-  object.registerProperty("SystemState").onInterface(manager).withGetter([this] { return system_state; });
+  manager.property("UserspaceTimestampMonotonic", [this] { return userspace_began; });
+  manager.property("SystemState", [this] { return system_state; });
 }
 
 void FakeUpdate1::publish(sdbus::IObject& object) {
-  const std::string manager = "com.coreos.update1.Manager";
+  FakeInterface manager(object, "com.coreos.update1.Manager");
   if (strange)
-    object.registerMethod("GetStatus").onInterface(manager).implementedAs([] { return std::string("fine"); });
+    manager.method("GetStatus", [] { return std::string("fine"); });
   else
-    object.registerMethod("GetStatus").onInterface(manager).implementedAs([this] {
+    manager.method("GetStatus", [this] {
       note("GetStatus");
       if (attempted_ && !after_attempt.empty()) {
         operation = after_attempt.front();
@@ -146,13 +142,11 @@ void FakeUpdate1::publish(sdbus::IObject& object) {
       }
       return std::make_tuple(std::int64_t{1}, 0.5, operation, new_version, std::int64_t{2});
     });
-  object.registerMethod("AttemptUpdate").onInterface(manager).implementedAs([this] {
+  manager.method("AttemptUpdate", [this] {
     note("AttemptUpdate");
     attempted_ = true;
   });
-  object.registerSignal("StatusUpdate")
-      .onInterface(manager)
-      .withParameters<std::int64_t, double, std::string, std::string, std::int64_t>();
+  manager.signal<std::int64_t, double, std::string, std::string, std::int64_t>("StatusUpdate");
 }
 
 void FakeUpdate1::send_status(double progress) {
@@ -167,14 +161,15 @@ void FakeUpdate1::send_nonsense() {
 }
 
 void FakeRpmOstree1::publish(sdbus::IObject& object) {
-  object.registerProperty("Deployments").onInterface("org.projectatomic.rpmostree1.Sysroot").withGetter([this] {
+  FakeInterface(object, "org.projectatomic.rpmostree1.Sysroot").property("Deployments", [this] {
     note("Deployments");
     return deployments;
   });
 }
 
 void FakeRpmOstree1::tell() {
-  object().emitPropertiesChangedSignal("org.projectatomic.rpmostree1.Sysroot", {"Deployments"});
+  object().emitPropertiesChangedSignal(agent::sdbus_versions::InterfaceName("org.projectatomic.rpmostree1.Sysroot"),
+                                       {PropertyName("Deployments")});
 }
 
 }  // namespace haulout::testing

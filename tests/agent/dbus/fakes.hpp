@@ -10,6 +10,7 @@
 
 #include "agent/dbus/bus_link.hpp"
 #include "retry/notifier.hpp"
+#include "tests/agent/dbus/sdbus_server.hpp"
 
 namespace haulout::testing {
 

@@ -215,13 +215,13 @@ TEST_F(LogindHostTest, LogindIsAskedWhetherItPermitsAKexec) {
 // A refused kexec is no reason to reboot in another way.
 TEST_F(LogindHostTest, ARefusedKexecIsAFailure) {
   root.write("sys/kernel/kexec_loaded", "1\n");
-  login1.refusal.emplace("org.freedesktop.DBus.Error.AccessDenied", "no");
+  login1.refusal = dbus_error("org.freedesktop.DBus.Error.AccessDenied", "no");
   EXPECT_FALSE(reboot(by_kexec, 0));
   EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(3)"));
 }
 
 TEST_F(LogindHostTest, ARefusedRebootIsAFailureAndNotTriedInAnotherWay) {
-  login1.refusal.emplace("org.freedesktop.DBus.Error.AccessDenied", "no");
+  login1.refusal = dbus_error("org.freedesktop.DBus.Error.AccessDenied", "no");
   EXPECT_EQ(error_of(reboot(0)).code(), Errc::unavailable);
   EXPECT_THAT(login1.calls, ElementsAre("RebootWithFlags(1)"));
   EXPECT_THAT(systemd1.calls, ElementsAre());

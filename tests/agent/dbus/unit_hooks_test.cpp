@@ -97,7 +97,7 @@ TEST_F(UnitHooksTest, AJobThatNeverRanIsAFailure) {
 }
 
 TEST_F(UnitHooksTest, ARefusalIsExplained) {
-  units.refusal = sdbus::Error("org.freedesktop.DBus.Error.AccessDenied", "no");
+  units.refusal = dbus_error("org.freedesktop.DBus.Error.AccessDenied", "no");
   const auto done = run_hook(started, [] {}, soon());
   EXPECT_THAT(error_of(done).message(), HasSubstr("50-ceph"));
 }
