@@ -286,7 +286,7 @@ arm64_e2e_tests() {
 
 # Debian packages that this machine needs to run the machines of tests/machines. The packages of these machines themselves
 # are in their base file system.
-machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps dpkg-dev)
+machines_packages=("${image_packages[@]}" systemd-container mmdebstrap iproute2 procps "${deb_packages[@]}")
 
 # Further Debian packages that this machine needs to run the machine with a kernel of its own (under QEMU).
 kernel_packages=(qemu-system-x86 fdisk e2fsprogs)
