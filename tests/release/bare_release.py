@@ -38,7 +38,7 @@ KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"  # in every Debian, s
 PLACES = {
     "one": {"clone": "/root/haulout", "hostname": "one", "umask": "022", "locale": "", "environment": {"TZ": "UTC"}},
     "two": {"clone": "/srv/sources/of/somebody/else/haulout-to-release", "hostname": "a-second-machine", "umask": "027",
-            "locale": "de_DE.UTF-8", "environment": {"TZ": "XXX-5:45", "LANG": "de_DE.UTF-8"}},
+            "locale": "de_DE.UTF-8", "environment": {"TZ": "ABC-5:45", "LANG": "de_DE.UTF-8"}},
 }
 
 # Files of a release that differ each time -> why.
