@@ -10,8 +10,8 @@ this machine's apt, and differ in what must not matter: PLACES. Both run at once
 
 Two files of a release have the time at which they were made, and one has a random number: SIGNATURES. Only these may differ.
 
-Needs root, namespaces, mmdebstrap, gpg, openssl, git and a Debian mirror, some 10 GB of disk, and hours of processor time. Exit status 77:
-cannot run here.
+Needs root, namespaces, mmdebstrap, gpg, openssl, git and a Debian mirror, and some 10 GB of disk. It compiles everything four
+times. Exit status 77: cannot run here.
 """
 import argparse
 import concurrent.futures
