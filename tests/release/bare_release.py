@@ -22,6 +22,7 @@ import pathlib
 import re
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tarfile
@@ -381,6 +382,7 @@ def main():
     step("a bare Debian system")
     systems.make_base()
     jobs = os.environ.get("HAULOUT_JOBS") or max(1, len(os.sched_getaffinity(0)) // len(PLACES))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # otherwise the builds would go on
     with concurrent.futures.ThreadPoolExecutor() as pool:
         try:
             for done in concurrent.futures.as_completed([pool.submit(build, systems, name, jobs) for name in PLACES]):
