@@ -84,6 +84,8 @@ if(HAULOUT_SANITIZE)
   target_link_options(house_build INTERFACE -fsanitize=${sanitizers})
 endif()
 if(HAULOUT_STATIC)
+  # Names of source files, which errors contain, begin at the top of the tree. So the program does not depend on where it was built.
+  add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}/=)
   if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     # Default: 225. The program is a tenth smaller and as fast: it waits for a server most of the time. What no drain and no
     # rehearsal runs (COLD in haulout_library) is a third smaller still.

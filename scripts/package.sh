@@ -3,12 +3,12 @@
 
 # The Debian package that compresses the image.
 image_packages=(libdeflate-tools)
-# Debian packages that cpack needs to write a Debian package: it finds the program's libraries by dpkg-shlibdeps and file.
+# Debian packages that write the Debian package of Haulout. cpack calls `file`, which none of the others depends on.
 deb_packages=(dpkg-dev file)
 # Debian packages that ./dev release needs.
 release_packages=("${deb_packages[@]}" apt-utils gpg gpg-agent qemu-user-static binutils-aarch64-linux-gnu "${image_packages[@]}")
 # Debian packages that only ./dev test --all needs, to check the packages of Haulout.
-packaging_packages=("${image_packages[@]}" skopeo umoci systemd lintian debootstrap
+packaging_packages=("${image_packages[@]}" skopeo umoci systemd "${deb_packages[@]}" lintian debootstrap
   mmdebstrap autopkgtest piuparts man-db mandoc
   "${release_packages[@]}" python3-venv ruby)
 
@@ -41,7 +41,8 @@ write_deb() {
   source_date
   say "deb: $2"
   rm -rf -- "$2"
-  cpack --config "build/$1/CPackConfig.cmake" -G DEB -B "$PWD/$2" >"$2.log" 2>&1 || {
+  # The directories of the package get their rights from the umask, so it must not be that of who builds the package.
+  (umask 022 && cpack --config "build/$1/CPackConfig.cmake" -G DEB -B "$PWD/$2") >"$2.log" 2>&1 || {
     cat "$2.log" >&2
     return 1
   }
@@ -122,14 +123,14 @@ release() {
   done
   [[ $url == https://* ]] ||
     usage_error "release needs the address from which its files will be downloaded, https://…, and then, if you sign it, a key"
+  [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
+  setup "${release_packages[@]}"  # before the checks below: a bare Debian has no openssl, python3, gpg and git
   if [[ -n $key ]]; then check_signing_key "$key"; fi
   if [[ -n $apt_key ]]; then apt_key=$(python3 -B packaging/release/openpgp.py "$apt_key"); fi
-  [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
   # The provenance names a commit, so the artefacts must be built from it.
   local changed
   changed=$(git status --porcelain) || die "a release is made in a git repository"
   [[ -z $changed ]] || die "commit these changes first, or put them away:" "$changed"
-  setup "${release_packages[@]}"
   build_for_release
   local directory
   directory=build/release-$(haulout_version)

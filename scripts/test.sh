@@ -271,6 +271,21 @@ arm64_tests() {
   run_ctest release-arm64 -R "^($names)\$"
 }
 
+# Debian packages that this machine needs for bare_release_test. What a build needs, ./dev release installs in the bare systems.
+bare_release_packages=(mmdebstrap gpg gpg-agent binutils dpkg-dev)
+
+# Builds a release of this commit in two bare Debian systems, compares both, and installs one.
+bare_release_test() {
+  local status=0
+  say "test: a release, built twice in bare Debian systems, and installed (logs in build/bare-release)"
+  python3 -B tests/release/bare_release.py build/bare-release >&2 || status=$?
+  if ((status == 77)); then
+    did_not_run "no release was built in bare Debian systems: see above"
+    return
+  fi
+  return "$status"
+}
+
 # Drains nodes of a real control plane with the program for arm64, in an emulator.
 arm64_e2e_tests() {
   if [[ -n $(missing_commands qemu-aarch64-static) ]]; then
@@ -420,7 +435,7 @@ long_steps() {
 }
 
 run_tests() {
-  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64="" only_trixie=""
+  local all="" only_e2e="" only_machines="" only_kernel="" only_arm64="" only_trixie="" only_bare_release=""
   while (($#)); do
     case $1 in
       --all) all=1 ;;
@@ -429,11 +444,12 @@ run_tests() {
       --kernel) only_kernel=1 ;;
       --arm64) only_arm64=1 ;;
       --trixie) only_trixie=1 ;;
+      --bare-release) only_bare_release=1 ;;
       *) break ;;
     esac
     shift
   done
-  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64$only_trixie) ]] || usage_error "test --all takes no further arguments"
+  [[ -z $all || ($# -eq 0 && -z $only_e2e$only_machines$only_kernel$only_arm64$only_trixie$only_bare_release) ]] || usage_error "test --all takes no further arguments"
   if [[ -n $all ]]; then
     setup "${packaging_packages[@]}" "${tidy_packages[@]}" "${machines_packages[@]}" "${page_packages[@]}" \
       "${site_packages[@]}"
@@ -445,6 +461,8 @@ run_tests() {
     setup qemu-user-static
   elif [[ -n $only_trixie ]]; then
     setup mmdebstrap
+  elif [[ -n $only_bare_release ]]; then
+    setup "${bare_release_packages[@]}"
   else
     setup
   fi
@@ -463,6 +481,9 @@ run_tests() {
   elif [[ -n $only_trixie ]]; then
     (($# == 0)) || usage_error "test --trixie takes no further arguments"
     step "unit and io, Debian 13" trixie_tests
+  elif [[ -n $only_bare_release ]]; then
+    (($# == 0)) || usage_error "test --bare-release takes no further arguments"
+    step "a release from two bare systems" bare_release_test
   elif (($#)); then
     note "only what ctest selects by: $* (end-to-end tests: ./dev test --e2e)"
     step "dev" dev_tests "$@"

@@ -87,6 +87,16 @@ touch "$scratch/no-way"
 check "setup updates when apt knows no way" 0 "apt-get update" setup
 check "and then installs" 0 "install -y -q" cat "$scratch/calls"
 
+# A bare system has no openssl, gpg, python3 and git, with which a release looks at its keys and at the tree.
+if [[ $(dpkg --print-architecture) == amd64 ]]; then
+  release() { env -u HAULOUT_SKIP_SETUP PATH="$scratch:$PATH" "$root/dev" release https://example.org "$scratch/no-key"; }
+  rm "$scratch/calls"
+  check "a release looks at its key" 1 "is not a private key" release
+  for package in openssl gpg python3 git file; do
+    check "and has installed $package before" 0 " $package " sed 's/$/ /' "$scratch/calls"
+  done
+fi
+
 rm "$scratch/calls"
 printf 'Remv libboost1.74-dev [1.74]\nInst clang-19 (1)\n' >"$scratch/plan"
 check "setup refuses to remove" 1 "would remove these packages to install ours, so nothing was done: libboost1.74-dev" setup

@@ -66,6 +66,20 @@ class Files(Scratch):
         files = {path.relative_to(RELEASE).as_posix() for path in RELEASE.rglob("*") if path.is_file()}
         self.assertEqual({name for name in files if not name.startswith("apt/")} - {"SHA256SUMS"}, set(listed))
 
+    def test_no_program_names_the_directory_in_which_it_was_built(self):
+        for architecture in ARCHITECTURES:
+            with tarfile.open(only(f"*_linux_{architecture}.tar.gz")) as tar:
+                program = tar.extractfile("haulout").read()
+            self.assertIn(b"authority.cpp", program)  # names of sources are in it
+            self.assertNotIn(f"{TREE}/".encode(), program)
+
+    def test_everybody_may_enter_the_directories_of_the_packages(self):
+        for architecture in ARCHITECTURES:
+            listed = self.succeeds("dpkg-deb", "--contents", only(f"haulout_*_{architecture}.deb"))
+            directories = [line for line in listed.splitlines() if line.startswith("d")]
+            self.assertGreater(len(directories), 5)
+            self.assertEqual([], [line for line in directories if not line.startswith("drwxr-xr-x root/root ")])
+
     def test_program_of_the_tarball_runs(self):
         self.succeeds("tar", "--extract", "--gzip", "--file", only("*_linux_amd64.tar.gz"), "--directory", self.scratch)
         version = only("*_linux_amd64.tar.gz").name.split("_")[1]

@@ -9,7 +9,8 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "packaging/release"), str(ROOT / "packaging/cross")]
+sys.path[:0] = [str(ROOT / "packaging/release"), str(ROOT / "packaging/cross"), str(ROOT / "tests/release")]
+import bare_release  # noqa: E402
 import linked_packages  # noqa: E402
 import make_release  # noqa: E402
 import make_root  # noqa: E402
@@ -215,6 +216,73 @@ class Artefacts(unittest.TestCase):
     def test_a_missing_map_is_an_error(self):
         with self.assertRaisesRegex(linked_packages.Problem, "no --map for amd64"):
             self.make(["haulout_0.1.0_linux_amd64.tar.gz", "haulout_0.1.0_amd64.deb"])
+
+
+class Differences(unittest.TestCase):
+    """Between two releases that should be equal."""
+
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.one, self.two = pathlib.Path(directory.name, "one"), pathlib.Path(directory.name, "two")
+        for release in (self.one, self.two):
+            for name in ("SHA256SUMS", *bare_release.SIGNATURES):
+                (release / name).parent.mkdir(parents=True, exist_ok=True)
+                (release / name).write_text("the same\n")
+
+    def put(self, name, one, two):
+        (self.one / name).write_bytes(one)
+        (self.two / name).write_bytes(two)
+
+    def found(self):
+        return bare_release.differences(self.one, self.two)
+
+    def test_equal_releases_have_none(self):
+        self.assertEqual([], self.found())
+
+    def test_signatures_may_differ_and_nothing_else(self):
+        for name in bare_release.SIGNATURES:
+            self.put(name, b"one", b"two")
+        self.assertEqual([], self.found())
+        self.put("SHA256SUMS", b"same\none\n", b"same\ntwo\n")
+        self.assertEqual(["SHA256SUMS: differs", "    @@ -2 +2 @@", "    -one", "    +two"], self.found())
+
+    def test_a_file_that_only_one_has(self):
+        (self.two / "more").touch()
+        (self.one / "SHA256SUMS").unlink()
+        self.assertEqual(["SHA256SUMS: only in one of them", "more: only in one of them"], self.found())
+
+    def test_a_signature_that_none_has(self):
+        for release in (self.one, self.two):
+            (release / "SHA256SUMS.sig").unlink()
+        self.assertEqual(["SHA256SUMS.sig: in neither of them"], self.found())
+
+    def test_of_an_archive_its_members_are_named(self):
+        files = {"haulout": (b"program", 0o755), "LICENSE": (b"license", 0o644)}
+        self.put("a.tar.gz", make_tarball.archive(files, EPOCH), make_tarball.archive({**files, "LICENSE": (b"other", 0o600)}, EPOCH))
+        text = "\n".join(self.found())
+        self.assertRegex(text, r"^a\.tar\.gz: differs\n.*LICENSE: .* mode 644 .*\n.*LICENSE: .* mode 600 ")
+        self.assertIn("LICENSE: content differs\n        @@ -1 +1 @@\n        -license\n        +other", text)
+        self.assertNotIn("haulout", text)
+
+    def test_of_a_debian_package_the_members_of_its_members_are_named(self):
+        def package(content):
+            data = make_tarball.archive({"usr/bin/haulout": (content, 0o755)}, EPOCH)
+            return b"!<arch>\n" + f"{'data.tar.gz':16}{EPOCH:<12}{0:<6}{0:<6}{'100644':8}{len(data):<10}`\n".encode() + data
+
+        self.put("a.deb", package(b"one"), package(b"two"))
+        self.assertIn("usr/bin/haulout: content differs", "\n".join(self.found()))
+
+    def test_members_that_are_named_after_their_content_are_compared(self):
+        self.put("image.tar", *(make_tarball.archive({"index": (b"index", 0o644), name: (name.encode(), 0o644)}, EPOCH) for name in ("sum1", "sum2")))
+        text = "\n".join(self.found())
+        self.assertIn("sum1: content differs", text)
+        self.assertNotIn("index", text)
+
+    def test_of_a_program_the_text_with_the_path_of_the_build_is_named(self):
+        self.put("program", b"\x7fELF\0/root/haulout/a.cpp\0abcdefg\0", b"\x7fELF\0/srv/haulout/a.cpp\0abcdefg\0")
+        self.assertEqual(["text only in one: /root/haulout/a.cpp", "text only in two: /srv/haulout/a.cpp"],
+                         [line.strip() for line in self.found()[2:]])
 
 
 if __name__ == "__main__":
