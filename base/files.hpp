@@ -1,4 +1,5 @@
-// Reads and writes whole files, and reads large ones in pieces. The functions block, so an agent may call them only before it starts its event loop.
+// Reads and writes whole files, and reads large ones in pieces. The functions block, so an agent may call them only
+// before it starts its event loop.
 #pragma once
 
 #include <istream>
@@ -21,8 +22,8 @@ FileText text_of(std::istream& stream, std::size_t most = std::string::npos);
 // Reads a whole file. Fails with Errc::unavailable; the message names the file and the cause.
 Result<std::string> read_whole_file(const std::string& path);
 
-// The text of a file that is too large to be kept in memory, for a std::istream. The stream ends at the end of the file,
-// or where the file cannot be read; failure() then has errno, and otherwise 0.
+// The text of a file that is too large to be kept in memory, for a std::istream. The stream ends at the end of the
+// file, or where the file cannot be read; failure() then has errno, and otherwise 0.
 class FilePieces final : public std::streambuf {
  public:
   // Fails with Errc::unavailable, as read_whole_file() does, if the file cannot be opened.

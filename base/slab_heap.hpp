@@ -2,13 +2,14 @@
 // about a fifth of the instructions of malloc for an allocation and its release, and asks the kernel for large pages.
 //
 // SlabHeap gives out blocks from one range of addresses, which it reserves but does not fill. Each chunk of that range
-// has blocks of one size, and a released block is the next one of its size to be given out. Memory never goes back to the
-// system. Not safe for several threads.
+// has blocks of one size, and a released block is the next one of its size to be given out. Memory never goes back to
+// the system. Not safe for several threads.
 //
-// use_slab_heap() makes operator new of the calling thread use such a heap from then on. Other threads, large objects, and
-// a process that may not reserve the addresses (ulimit -v) go on with malloc. Programs that never call it, such as the
-// agent, use malloc alone. A program built with sanitizers ignores the call, because they need their own operator new.
-// Nothing fails. The operators are in the same object file: linking this function replaces them for the whole program.
+// use_slab_heap() makes operator new of the calling thread use such a heap from then on. Other threads, large objects,
+// and a process that may not reserve the addresses (ulimit -v) go on with malloc. A process that never calls it, such as
+// an agent, uses malloc alone. A program built with sanitizers ignores the call, because they need their own operator
+// new. Nothing fails. The operators are in the same object file: linking this function replaces them for the whole
+// program.
 #pragma once
 
 #include <array>

@@ -21,7 +21,8 @@ namespace {
 // it.
 constexpr std::size_t deepest = 256;
 
-// The keys of objects and arrays that are not kept. Most other keys differ from all of them in length or first character.
+// The keys of objects and arrays that are not kept. Most other keys differ from all of them in length or first
+// character.
 class DroppedKeys {
  public:
   explicit DroppedKeys(std::span<const std::string_view> keys) : keys_(keys) {

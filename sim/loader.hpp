@@ -20,8 +20,8 @@ namespace haulout::sim {
 // vain.
 Result<std::vector<Json>> read_objects(std::string_view text, const std::function<void(Json&)>& prepare = {});
 
-// The same for a text that need not be in memory. Returns nullopt if the text is no JSON document: then it has to be read
-// again as a whole, because YAML, and the position of an error, need all of it. Reads until the end or the error.
+// The same for a text that need not be in memory. Returns nullopt if the text is no JSON document: then it has to be
+// read again as a whole, because YAML, and the position of an error, need all of it. Reads until the end or the error.
 std::optional<Result<std::vector<Json>>> read_json_objects(std::istream& text,
                                                            const std::function<void(Json&)>& prepare = {});
 

@@ -327,7 +327,8 @@ void Store::restore(std::uint64_t revision) {
     history_.pop_back();
   }
   revision_ = revision;
-  forget_history();
+  history_.clear();
+  history_start_ = revision_;
   for (const auto& [key, before] : lost) tell_restored(key, before, get(key));
 }
 

@@ -163,10 +163,6 @@ class Store {
     enough_history_ = changes;
     history_age_ = age;
   }
-  void forget_history() {
-    history_.clear();
-    history_start_ = revision_;
-  }
   // Simulates an etcd that was restored from an older backup: sets the state back to `revision`, which must still be in
   // the history. Listeners get a `restored` change for each object that differs. The history is empty afterwards.
   void restore(std::uint64_t revision);
