@@ -6,10 +6,10 @@
 // the system. Not safe for several threads.
 //
 // use_slab_heap() makes operator new of the calling thread use such a heap from then on. Other threads, large objects,
-// and a process that may not reserve the addresses (ulimit -v) go on with malloc. A process that never calls it, such as
-// an agent, uses malloc alone. A program built with sanitizers ignores the call, because they need their own operator
-// new. Nothing fails. The operators are in the same object file: linking this function replaces them for the whole
-// program.
+// and a process that may not reserve the addresses (ulimit -v) go on with malloc. A process that never calls it, such
+// as an agent, uses malloc alone. A program built with sanitizers ignores the call, because they need their own
+// operator new. Nothing fails. The operators are in the same object file: linking this function replaces them for the
+// whole program.
 #pragma once
 
 #include <array>
