@@ -104,6 +104,16 @@ check_signing_key() {
   [[ $kind == *prime256v1* ]] || die "$1 is not a key of the curve P-256: openssl ecparam -name prime256v1 -genkey -noout -out KEY"
 }
 
+# check_tags TAG…: the tags of a released commit. One that names a version must name that of the source.
+check_tags() {
+  local tag
+  for tag in "$@"; do
+    [[ ! $tag =~ ^v[0-9] || $tag == "v$(haulout_version)" ]] ||
+      die "the commit has the tag $tag, but the version in CMakeLists.txt is $(haulout_version):" \
+        "set that version in a commit and tag it, or remove the tag"
+  done
+}
+
 release() {
   local url="" key="" apt_key=""
   while (($#)); do
@@ -131,6 +141,9 @@ release() {
   local changed
   changed=$(git status --porcelain) || die "a release is made in a git repository"
   [[ -z $changed ]] || die "commit these changes first, or put them away:" "$changed"
+  local -a tags
+  mapfile -t tags < <(git tag --points-at HEAD)
+  check_tags "${tags[@]}"
   build_for_release
   local directory
   directory=build/release-$(haulout_version)

@@ -7,6 +7,7 @@
 #include "agent/process/process.hpp"
 #include "base/duration.hpp"
 #include "base/text.hpp"
+#include "cli/options/build_info.hpp"
 #include "cli/options/completion.hpp"
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
@@ -454,7 +455,8 @@ class Grammar {
     std::string problem = take_words(settings, words, called_);
     if (problem.empty()) problem = contradiction(settings);
     if (!problem.empty()) return usage_error(problem, called_, command);
-    if (command == Command::version) return Immediate{agent::exit_done, version_text(), ""};
+    if (command == Command::version)
+      return Immediate{agent::exit_done, settings.output == OutputFormat::json ? version_json() : version_text(), ""};
     if (command == Command::completion) return Immediate{agent::exit_done, completion_script(words.front()), ""};
     return settings;
   }

@@ -34,8 +34,9 @@ std::vector<std::string> words_after(Command command) {
 }
 
 std::vector<Flag> flags_of(Command command) {
-  std::vector<Flag> flags =
-      command == Command::version || command == Command::completion ? std::vector<Flag>() : all_flags(command);
+  std::vector<Flag> flags = command == Command::version      ? command_flags(command)
+                            : command == Command::completion ? std::vector<Flag>()
+                                                             : all_flags(command);
   flags.push_back({"help", 'h', Flag::Kind::boolean, "Explain the command.", {}});
   return flags;
 }

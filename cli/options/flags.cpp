@@ -386,6 +386,13 @@ Rows migrate_rows() {
   };
 }
 
+// The option of `version`.
+Rows version_rows() {
+  return {output_row(
+      "Output format. json: an object with version, commit, buildDate (the time of the commit) and platform.",
+      {{"text", OutputFormat::text}, {"json", OutputFormat::json}})};
+}
+
 // The options of `status`, `explain`, `pause`, `resume`, `request-reboot` and `release`.
 
 Values<S> time_or_duration() {
@@ -638,9 +645,9 @@ std::vector<Flag> command_flags(Command command) {
     case Command::request_reboot:
     case Command::release: return flags_of(people_rows(command));
     case Command::fleetlock_serve: return flags_of(fleetlock_rows());
+    case Command::version: return flags_of(version_rows());
     case Command::completion:
-    case Command::complete_nodes:
-    case Command::version: return {};
+    case Command::complete_nodes: return {};
   }
   return {};
 }

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "agent/process/process.hpp"
 #include "base/text.hpp"
 #include "cli/options/flags.hpp"
 
@@ -366,6 +365,15 @@ std::string completion_text(std::string_view program) {
       program);
 }
 
+std::string about_version_text(std::string_view program) {
+  return fmt::format(
+      "Prints the version of the program. Connects to no cluster.\n\n"
+      "Usage:\n  {0} version [flags]\n\n"
+      "Examples:\n"
+      "  # Also the commit, its time and the platform\n  {0} version -o json\n",
+      program);
+}
+
 std::string head_of(Command command, std::string_view program) {
   switch (command) {
     case Command::drain: return drain_text(program);
@@ -427,13 +435,10 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-std::string version_text() {
-  return fmt::format("haulout {}\n", agent::version());
-}
-
 std::string help_text(std::optional<Command> command, std::string_view program) {
   if (!command) return overview(program);
-  if (*command == Command::version) return fmt::format("Print the version.\n\nUsage:\n  {} version\n", program);
+  if (*command == Command::version)
+    return about_version_text(program) + "\nFlags:\n" + flag_list(command_flags(*command));
   if (*command == Command::agent) return agent_text(program);
   if (*command == Command::completion) return completion_text(program);
   return head_of(*command, program) + "\nFlags:\n" + flag_list(command_flags(*command)) +

@@ -14,7 +14,6 @@ namespace haulout::cli {
 // Returns the help of the command, or the overview of all commands if `command` is unset. `program` is how the user
 // calls it: "haulout" or "kubectl haulout".
 std::string help_text(std::optional<Command> command, std::string_view program);
-std::string version_text();
 // Returns the content of docs/flags.md: the flags of all commands except `agent`, whose flags docs/configuration.md
 // lists.
 std::string flags_page();

@@ -89,7 +89,7 @@ def heads(code):
     people = expected(r"^std::string people_text_of\(.*?^\}", code, "function people_text_of")[0]
     result = {}
     cases = re.findall(r"((?:case Command::\w+:\s*)+)return (\w+_text)\(program", code)
-    cases += re.findall(r"(\*command == Command::\w+\)) return (\w+_text)\(program", code)
+    cases += re.findall(r"(\*command == Command::\w+\))\s+return (\w+_text)\(program", code)
     for names, function in cases:
         for name in re.findall(r"Command::(\w+)", names):
             command = name.replace("_", "-")
@@ -97,8 +97,6 @@ def heads(code):
                 raise Unreadable(f"{HELP}: no function {function}(std::string_view program…)")
             tail = exit_codes if f"return {function}(" in people else ""
             result[command] = formatted(functions[function], command) + tail
-    version = expected(r"Command::version\) (return fmt::format\(.*?\);)", code, "text of the command version")
-    result["version"] = formatted(version[1], "version")
     if missing := summaries(code).keys() ^ result.keys():
         raise Unreadable(f"{HELP}: no text, or no row, for {', '.join(sorted(missing))}")
     return result
@@ -293,7 +291,7 @@ def differences(program):
         if not printed.startswith(text):
             yield f"{program} {command} --help does not begin as {HELP} says"
         groups = flags_of(command, flags, configuration)
-        groups = groups + ([(CONNECTION, flags[CONNECTION])] if len(groups) == 1 else [])
+        groups = groups + ([(CONNECTION, flags[CONNECTION])] if len(groups) == 1 and command != "version" else [])
         known = {name for _, rows in groups for row in rows for name in re.findall(r"--[a-z-]+", row.get("flag") or row["option"])}
         shown = set(re.findall(r"^    (?:-\w, )?(--[a-z-]+)", printed[len(text):], re.M))
         shown |= set(re.findall(r"--[a-z-]+", printed.partition("without effect:\n")[2]))

@@ -97,6 +97,17 @@ if [[ $(dpkg --print-architecture) == amd64 ]]; then
   done
 fi
 
+tags() {
+  cd -- "$root"
+  source "$root/scripts/lib.sh"
+  source "$root/scripts/package.sh"
+  check_tags "$@" && echo accepted
+}
+version=$(sed -n 's/^project(haulout VERSION \([0-9.]*\).*/\1/p' "$root/CMakeLists.txt")
+check "a released commit may have no tag" 0 accepted tags
+check "and that of its version, beside others" 0 accepted tags nightly "v$version"
+check "but not that of another version" 1 "has the tag v99.0.0, but the version in CMakeLists.txt is $version" tags "v$version" v99.0.0
+
 rm "$scratch/calls"
 printf 'Remv libboost1.74-dev [1.74]\nInst clang-19 (1)\n' >"$scratch/plan"
 check "setup refuses to remove" 1 "would remove these packages to install ours, so nothing was done: libboost1.74-dev" setup

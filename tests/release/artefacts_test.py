@@ -6,6 +6,7 @@
 RELEASE and AGAIN are two directories of `./dev release`, made one after the other from the same build; TOOLS has pyspdxtools, krew
 and validate-krew-manifest; ARM64 is a directory of packaging/cross/make_root.py. Needs ruby, skopeo and qemu-aarch64-static. Nothing of this machine is changed.
 """
+import datetime
 import filecmp
 import hashlib
 import json
@@ -86,6 +87,23 @@ class Files(Scratch):
         self.assertEqual(f"haulout {version}\n", self.succeeds(self.scratch / "haulout", "version"))
         self.assertTrue((self.scratch / "man/man1/haulout-drain.1").is_file())
         self.succeeds("bash", "-n", self.scratch / "completions/haulout.bash")
+
+    def test_program_names_the_commit_of_the_provenance(self):
+        provenance = json.loads(only("*_provenance.json").read_text())
+        sources = provenance["predicate"]["buildDefinition"]["resolvedDependencies"]
+        commit = next(source["digest"]["gitCommit"] for source in sources if source["name"] == "haulout")
+        seconds = int(self.succeeds("git", "-C", TREE, "log", "-1", "--format=%ct", commit))
+        time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        for architecture in ARCHITECTURES:
+            directory = self.scratch / architecture
+            directory.mkdir()
+            self.succeeds("tar", "--extract", "--gzip", "--file", only(f"*_linux_{architecture}.tar.gz"), "--directory", directory)
+            emulator = ["qemu-aarch64-static", "-L", ARM64 / "root"] if architecture == "arm64" else []
+            info = json.loads(self.succeeds(*emulator, directory / "haulout", "version", "-o", "json"))
+            # A program that was built while somebody edited the tree says so. `./dev release` refuses such a tree.
+            self.assertEqual(commit, info["commit"].removesuffix("-dirty"))
+            self.assertEqual(time, info["buildDate"])
+            self.assertEqual(f"linux/{architecture}", info["platform"])
 
 
 def fleet():

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <nlohmann/json.hpp>
 
+#include "agent/process/process.hpp"
 #include "cli/options/flags.hpp"
 #include "cli/options/help.hpp"
 
@@ -453,6 +455,17 @@ TEST(CommandLineTest, HelpAndVersionAreNoMistakes) {
   }
   EXPECT_THAT(refused({"drain", "n1", "--kubeconfig", "-h", "--nonsense"}).err, HasSubstr("--nonsense"))
       << "a value that looks like a flag is a value";
+}
+
+TEST(CommandLineTest, TheVersionForPrograms) {
+  const auto json = nlohmann::json::parse(refused({"version", "-o", "json"}).out);
+  EXPECT_EQ(json["version"], agent::version());
+  EXPECT_THAT(json["platform"].get<std::string>(), ::testing::StartsWith("linux/"));
+  if (json.contains("commit"))
+    EXPECT_THAT(json["commit"].get<std::string>(), ::testing::MatchesRegex("[0-9a-f]{40}(-dirty)?"));
+  if (json.contains("buildDate")) EXPECT_TRUE(k8s::parse_time(json["buildDate"].get<std::string>()));
+  EXPECT_THAT(refused({"version", "-o", "yaml"}).err, HasSubstr("text, json"));
+  EXPECT_THAT(refused({"version", "--help"}).out, HasSubstr("--output"));
 }
 
 TEST(CommandLineTest, ThereIsNoHelpForAnUnknownCommand) {
