@@ -37,10 +37,10 @@ void SlabHeap::reserve(std::size_t bytes) {
     ::munmap(sizes, bytes / chunk);
     return;
   }
-  ::madvise(start, bytes,
-            MADV_HUGEPAGE);  // only advice; where large pages are switched off, the heap works without them
+  // Only advice: where large pages are switched off, the heap works without them.
+  ::madvise(start, bytes, MADV_HUGEPAGE);
   sizes_ = static_cast<std::uint8_t*>(sizes);
-  first_ = unused_ = reinterpret_cast<std::uintptr_t>(start);
+  first_ = unused_ = static_cast<std::byte*>(start);
   reserved_ = bytes;
 }
 
@@ -57,18 +57,19 @@ void* SlabHeap::allocate(std::size_t bytes) noexcept {
 
 void* SlabHeap::take_fresh(std::size_t size) noexcept {
   Size& blocks = by_size_[size];
-  if (blocks.end - blocks.fresh < size * granule) {
-    if (first_ + reserved_ - unused_ < chunk) return nullptr;
-    sizes_[(unused_ - first_) / chunk] = static_cast<std::uint8_t>(size);
+  const auto bytes = static_cast<std::ptrdiff_t>(size * granule);
+  if (blocks.end - blocks.fresh < bytes) {
+    if (unused_ == first_ + reserved_) return nullptr;
+    sizes_[static_cast<std::size_t>(unused_ - first_) / chunk] = static_cast<std::uint8_t>(size);
     blocks.fresh = unused_;
     unused_ += chunk;
     blocks.end = unused_;
   }
-  return reinterpret_cast<void*>(std::exchange(blocks.fresh, blocks.fresh + size * granule));
+  return std::exchange(blocks.fresh, blocks.fresh + bytes);
 }
 
 void SlabHeap::release(void* block) noexcept {
-  const std::size_t size = sizes_[(reinterpret_cast<std::uintptr_t>(block) - first_) / chunk];
+  const std::size_t size = sizes_[static_cast<std::size_t>(static_cast<std::byte*>(block) - first_) / chunk];
   by_size_[size].released = new (block) Free{by_size_[size].released};
 }
 

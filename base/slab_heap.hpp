@@ -43,15 +43,15 @@ class SlabHeap {
   // The blocks of one size: released ones, and the part of the newest chunk that was never given out.
   struct Size {
     Free* released = nullptr;
-    std::uintptr_t fresh = 0;
-    std::uintptr_t end = 0;
+    std::byte* fresh = nullptr;
+    std::byte* end = nullptr;
   };
 
   void* take_fresh(std::size_t size) noexcept;
 
-  std::uintptr_t first_ = 0;
+  std::byte* first_ = nullptr;
   std::size_t reserved_ = 0;
-  std::uintptr_t unused_ = 0;      // where the next chunk begins
+  std::byte* unused_ = nullptr;    // where the next chunk begins
   std::uint8_t* sizes_ = nullptr;  // for each chunk, the index of its size in by_size_; allocated with the range
   std::array<Size, largest / granule + 1> by_size_{};
 };

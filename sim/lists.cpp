@@ -129,6 +129,27 @@ std::optional<Selection> selection_of(const Call& call, http::Response* refusal)
 
 }  // namespace
 
+void UsedNamespaces::note(const Change& change) {
+  const std::string& ns = change.key.ns;
+  if (change.type == ChangeType::added && objects_[ns]++ == 0) are_nested_.reset();
+  if (change.type != ChangeType::deleted || --objects_[ns] > 0) return;
+  objects_.erase(ns);
+  are_nested_.reset();
+}
+
+bool UsedNamespaces::are_nested() const {
+  // All names between a name and one that begins with it begin with it, too. Objects without a namespace have "".
+  const auto nest = [](const auto& one, const auto& next) {
+    return !one.first.empty() && next.first.starts_with(one.first);
+  };
+  if (!are_nested_) are_nested_ = std::adjacent_find(objects_.begin(), objects_.end(), nest) != objects_.end();
+  return *are_nested_;
+}
+
+Lists::Lists(World& world) : world_(world) {
+  world_.store.listen([this](const Change& change) { namespaces_.note(change); });
+}
+
 void Lists::list(const Call& call, const Reply& reply) {
   http::Response refusal;
   const auto selection = selection_of(call, &refusal);
@@ -187,7 +208,7 @@ http::Response Lists::page(const Call& call, const Selection& selection) {
   }
   // The order of pages is that of the keys in etcd, which differs from the order of (namespace, name). The objects of a
   // snapshot are in this order.
-  const bool sorted = !call.info->namespaced || !selection.ns.empty() || !world_.store.has_nested_namespaces();
+  const bool sorted = !call.info->namespaced || !selection.ns.empty() || !namespaces_.are_nested();
   std::vector<Object> chosen = begun ? std::vector<Object>() : world_.store.select(selection);
   if (!sorted && (limit > 0 || !start.empty())) sort_by_place(chosen);
   // The continue token contains the last key returned and a zero byte, so that the next page begins after that key.

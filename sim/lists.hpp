@@ -12,9 +12,22 @@
 
 namespace haulout::sim {
 
+// The namespaces that have objects, by all changes of a store since it was empty.
+class UsedNamespaces {
+ public:
+  void note(const Change& change);
+  // Returns true if the name of one begins with the name of another one.
+  bool are_nested() const;
+
+ private:
+  std::map<std::string, std::size_t> objects_;  // their numbers
+  mutable std::optional<bool> are_nested_;      // unset: not known since a namespace came or went
+};
+
 class Lists {
  public:
-  explicit Lists(World& world) : world_(world) {}
+  // The world must have no objects yet.
+  explicit Lists(World& world);
 
   // Responds to a list request. Calls `reply` exactly once: immediately, or 3 s later if the resourceVersion does not
   // exist yet.
@@ -43,6 +56,7 @@ class Lists {
 
   static constexpr std::size_t most_snapshots = 64;
   World& world_;
+  UsedNamespaces namespaces_;
   Texts items_{Texts::Form::item, 8'000};
   // The states that later pages of lists return. Key: resource, namespace and revision of the list.
   std::map<std::string, Snapshot> snapshots_;

@@ -261,7 +261,8 @@ std::optional<Result<>> Collector::take_json(std::istream& text) {
 class TextBuffer final : public std::streambuf {
  public:
   explicit TextBuffer(std::string_view text) {
-    char* const begin = const_cast<char*>(text.data());  // a std::streambuf that is only read writes nothing
+    // A std::streambuf that is only read does not write.
+    char* const begin = const_cast<char*>(text.data());  // NOLINT(cppcoreguidelines-pro-type-const-cast)
     setg(begin, begin, begin + text.size());
   }
 };

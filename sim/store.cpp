@@ -211,33 +211,18 @@ std::vector<Object> Store::select(const Selection& selection) const {
   return objects;
 }
 
-bool Store::has_nested_namespaces() const {
-  // All names between a name and one that begins with it begin with it, too.
-  const auto nests = [](const auto& one, const auto& next) {
-    return !one.first.empty() && next.first.starts_with(one.first);
-  };
-  if (!has_nested_namespaces_)
-    has_nested_namespaces_ = std::adjacent_find(namespaces_.begin(), namespaces_.end(), nests) != namespaces_.end();
-  return *has_nested_namespaces_;
-}
-
 void Store::put(const Key& key, const Object& before, const Object& after) {
   auto found = entries_.find(&key);
   if (found == entries_.end()) {
     if (!after) return;
     const auto entry = objects_.try_emplace(key).first;
     found = entries_.emplace(&entry->first, entry).first;
-    if (namespaces_[key.ns]++ == 0) has_nested_namespaces_.reset();
   }
   const auto entry = found->second;
   index_.change(*entry, before, after);
   if (after) {
     entry->second = after;
   } else {
-    if (const auto ns = namespaces_.find(key.ns); --ns->second == 0) {
-      namespaces_.erase(ns);
-      has_nested_namespaces_.reset();
-    }
     entries_.erase(found);
     objects_.erase(entry);
   }
@@ -327,8 +312,7 @@ void Store::restore(std::uint64_t revision) {
     history_.pop_back();
   }
   revision_ = revision;
-  history_.clear();
-  history_start_ = revision_;
+  forget_history();
   for (const auto& [key, before] : lost) tell_restored(key, before, get(key));
 }
 

@@ -134,8 +134,6 @@ class Store {
   std::vector<Object> list(std::string_view resource, std::string_view ns, By by, const std::string& value) const;
   // Like list(resource, ns), but returns only objects that match the selection.
   std::vector<Object> select(const Selection& selection) const;
-  // Returns true if the name of a namespace begins with the name of another one. Counts only namespaces with objects.
-  bool has_nested_namespaces() const;
   // Returns the number of objects that list() and select() have returned or examined so far, as a measure of work.
   std::uint64_t listed() const { return listed_; }
 
@@ -162,6 +160,10 @@ class Store {
   void limit_history(std::size_t changes, Duration age) {
     enough_history_ = changes;
     history_age_ = age;
+  }
+  void forget_history() {
+    history_.clear();
+    history_start_ = revision_;
   }
   // Simulates an etcd that was restored from an older backup: sets the state back to `revision`, which must still be in
   // the history. Listeners get a `restored` change for each object that differs. The history is empty afterwards.
@@ -195,8 +197,6 @@ class Store {
   // The entries of `objects_`, by their keys. Most reads are of one object, and a search in the ordered map compares
   // many long keys.
   std::unordered_map<const Key*, Objects::iterator, HashOfPlace, SameKey> entries_;
-  std::map<std::string, std::size_t> namespaces_;      // numbers of objects
-  mutable std::optional<bool> has_nested_namespaces_;  // unset: not known since a namespace came or went
   Index index_;
   mutable std::uint64_t listed_ = 0;
   std::deque<Change> history_;

@@ -130,6 +130,7 @@ std::vector<Json> of_others(const Lock& lock) {
 
 std::string names_of(const std::vector<Json>& entries) {
   std::vector<std::string> nodes;
+  nodes.reserve(entries.size());
   for (const Json& entry : entries) nodes.push_back(printable(holder_of(entry)));
   return joined(nodes, ", ");
 }

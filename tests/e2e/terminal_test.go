@@ -47,6 +47,36 @@ func TestTerminalDisappears(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
 	w := smallWorld(t, Deployment("web", 2), Budget("web", "0"))
+	took := stopByHangup(t, w)
+	// A machine that is short of memory has dropped parts of a program that waits, and reads them from its disk first.
+	// That delays one drain; a defect delays each.
+	for range 2 {
+		if took > time.Second {
+			t.Logf("stopped after %v, once more", took)
+			took = stopByHangup(t, w)
+		}
+	}
+	withinASecond(t, "stopped after", took)
+	expectNode(t, w, true, true)
+	must(t, w.SetBudget(t.Context(), "web", "100%"))
+	expectCordon(t, drainReport(t, w), true, "haulout")
+}
+
+// Starts a drain on a terminal, closes the terminal when the drain is blocked, and returns how long the drain took to
+// stop then.
+func stopByHangup(t *testing.T, w *World) time.Duration {
+	t.Helper()
+	refused := func() (count int) {
+		requests, err := w.Requests()
+		must(t, err)
+		for _, r := range requests {
+			if r.RefusedEviction() {
+				count++
+			}
+		}
+		return count
+	}
+	before := refused()
 	person, program := openTerminal(t)
 	drain := w.command(t.Context(), w.Kubeconfig, haulout, "drain", w.Node("old"), "--settle=0")
 	drain.Stdin, drain.Stdout, drain.Stderr = program, program, program
@@ -58,7 +88,7 @@ func TestTerminalDisappears(t *testing.T) {
 		_, _ = io.Copy(io.Discard, person)
 		close(read)
 	}()
-	must(t, blocked(t.Context(), w))
+	must(t, Until(t.Context(), "the drain is blocked by a budget", func() (bool, error) { return refused() > before, nil }))
 
 	// Close waits for a read in progress, and the terminal hangs up only when its last descriptor is closed. So the
 	// read is ended first.
@@ -71,13 +101,11 @@ func TestTerminalDisappears(t *testing.T) {
 	syscall.ForkLock.Unlock()
 	must(t, err)
 	exit := exitCode(drain.Wait())
-	withinASecond(t, "stopped after", time.Since(closed))
+	took := time.Since(closed)
 	if exit != 129 {
 		t.Errorf("exit %d, want 129", exit)
 	}
-	expectNode(t, w, true, true)
-	must(t, w.SetBudget(t.Context(), "web", "100%"))
-	expectCordon(t, drainReport(t, w), true, "haulout")
+	return took
 }
 
 // A drain that was started with nohup continues when its terminal disappears.

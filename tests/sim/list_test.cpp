@@ -1,6 +1,7 @@
 // Lists: resourceVersion, pages, selectors.
 #include <fmt/format.h>
 
+#include "sim/lists.hpp"
 #include "tests/sim/sim_test.hpp"
 
 namespace haulout::testing {
@@ -28,6 +29,28 @@ TEST_F(ListTest, ListsCarryTheRevisionAndBareItems) {
     const auto other = co_await ask("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn2");
     EXPECT_TRUE(Json::parse(other.body)["items"].empty());
   });
+}
+
+TEST(UsedNamespacesTest, KnowWhetherOneBeginsWithAnotherOne) {
+  sim::UsedNamespaces used;
+  const auto note = [&used](sim::ChangeType type, const std::string& ns) {
+    sim::Change change{};
+    change.type = type;
+    change.key.ns = ns;
+    used.note(change);
+  };
+  using enum sim::ChangeType;
+  for (const char* ns : {"", "shop", "db", "dc", "shop"}) note(added, ns);
+  EXPECT_FALSE(used.are_nested());
+  for (const char* ns : {"shop-a", "shop-b"}) note(added, ns);
+  EXPECT_TRUE(used.are_nested());
+  note(deleted, "shop");
+  note(modified, "shop");
+  EXPECT_TRUE(used.are_nested()) << "one object is left";
+  note(deleted, "shop");
+  EXPECT_FALSE(used.are_nested());
+  note(added, "shop-a.x");
+  EXPECT_TRUE(used.are_nested());
 }
 
 TEST_F(ListTest, PagesAreOneSnapshot) {

@@ -184,17 +184,5 @@ TEST_F(StoreTest, TheIndexSaysWhatLookingThroughAllSays) {
   }
 }
 
-TEST_F(StoreTest, KnowsWhetherANamespaceBeginsWithAnotherOne) {
-  const auto add_to = [this](const std::string& ns) { store.create("pods", pod("p", ns)); };
-  for (const char* ns : {"shop", "db", "dc"}) add_to(ns);
-  EXPECT_FALSE(store.has_nested_namespaces());
-  for (const char* ns : {"shop-a", "shop-b"}) add_to(ns);
-  EXPECT_TRUE(store.has_nested_namespaces());
-  store.remove({"pods", "shop", "p"});
-  EXPECT_FALSE(store.has_nested_namespaces());
-  add_to("shop-a.x");
-  EXPECT_TRUE(store.has_nested_namespaces());
-}
-
 }  // namespace
 }  // namespace haulout::sim
