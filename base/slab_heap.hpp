@@ -32,7 +32,9 @@ class SlabHeap {
   // nullptr if the size is above `largest`, or if no addresses are left.
   void* allocate(std::size_t bytes) noexcept;
   // True if the block came from this heap.
-  bool owns(const void* block) const noexcept { return reinterpret_cast<std::uintptr_t>(block) - first_ < reserved_; }
+  bool owns(const void* block) const noexcept {
+    return reinterpret_cast<std::uintptr_t>(block) - reinterpret_cast<std::uintptr_t>(first_) < reserved_;
+  }
   // The heap must own the block.
   void release(void* block) noexcept;
 
