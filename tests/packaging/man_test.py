@@ -26,6 +26,10 @@ std::string show_text(std::string_view program) {
       program);
 }
 
+std::string about_text(std::string_view program) {
+  return fmt::format("Print.\n\nUsage:\n  {} version\n", program);
+}
+
 std::string people_text_of(Command command, std::string_view program) {
   switch (command) {
     case Command::status: return show_text(program);
@@ -50,7 +54,8 @@ const std::vector<CommandRow>& command_rows() {
 }
 
 std::string help_text(std::optional<Command> command, std::string_view program) {
-  if (*command == Command::version) return fmt::format("Print.\n\nUsage:\n  {} version\n", program);
+  if (*command == Command::version)
+    return about_text(program) + flag_list(command_flags(*command));
 }
 '''
 
@@ -73,7 +78,7 @@ class Sources(unittest.TestCase):
     def test_what_is_missing_is_named(self):
         for what, old, new in [("people_exit_codes", "people_exit_codes", "exit_codes"), ("function people_text_of", "people_text_of", "people"),
                                ("function show_text", "std::string show_text(", "Text show_text("),
-                               ("text of the command version", "return fmt::format(\"Print.", "return version(\"Print."),
+                               ("function about_text", "std::string about_text(", "Text about_text("),
                                (r'fmt::format\("…", …\) in the text of status', "fmt::format(\n", "joined(\n")]:
             with self.assertRaisesRegex(make_man.Unreadable, f"no {what}"):
                 make_man.heads(HELP.replace(old, new))
