@@ -54,8 +54,8 @@ TEST_F(SnapshotTest, EveryPageAndNothingButLists) {
   const auto snapshot = read();
   ASSERT_TRUE(snapshot) << snapshot.error().message();
   std::size_t pods = 0;
-  for (const auto& [document, file] : snapshot->snapshot.documents)
-    if (const Json list = Json::parse(document); list["kind"] == "PodList") pods += list["items"].size();
+  for (const Document& document : snapshot->snapshot.documents)
+    if (const Json list = Json::parse(document.text); list["kind"] == "PodList") pods += list["items"].size();
   EXPECT_EQ(pods, 1100u);
   for (const auto& entry : cluster.audit()) EXPECT_EQ(entry.verb, "list") << entry.resource;
 }
