@@ -50,7 +50,7 @@ Everywhere shown(const Status& before, const Status& status) {
   Record record;
   record.state = status.state;
   Everywhere all;
-  const Json patch = Json::parse(*status_patch(node, record, status, Need::yes));
+  const Json patch = Json::parse(*status_patch(node, record, encode_record(record), status, Need::yes));
   all.labels = patch["metadata"]["labels"];
   all.annotations = patch["metadata"]["annotations"];
   k8s::Node cordoned = node;
