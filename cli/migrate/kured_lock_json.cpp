@@ -81,12 +81,17 @@ Result<> expect_read(const KuredSettings& settings, std::string_view option) {
   return {};
 }
 
-std::string own_namespace(std::string_view daemon_set) {
-  const Json json = Json::parse(daemon_set, nullptr, false);
+// Returns the metadata of an object as the API server sends it; null if it has none.
+Json metadata_of(std::string_view object) {
+  Json json = Json::parse(object, nullptr, false);
   const auto metadata = json.find("metadata");
-  if (metadata == json.end() || !metadata->is_object()) return {};
-  const auto ns = metadata->find("namespace");
-  return ns != metadata->end() && ns->is_string() ? ns->get<std::string>() : "";
+  return metadata != json.end() && metadata->is_object() ? std::move(*metadata) : Json();
+}
+
+std::string own_namespace(std::string_view daemon_set) {
+  const Json metadata = metadata_of(daemon_set);
+  const auto ns = metadata.find("namespace");
+  return ns != metadata.end() && ns->is_string() ? ns->get<std::string>() : "";
 }
 
 Result<Lock> read_lock(std::string_view kured, std::string_view place) {
@@ -105,16 +110,14 @@ Result<Lock> read_lock(std::string_view kured, std::string_view place) {
                              "be taken, so remove kured instead",
                              *places, most_places));
   lock.places = std::max(*places, 1);
-  const Json json = Json::parse(place, nullptr, false);
-  const auto metadata = json.is_object() ? json.find("metadata") : json.end();
-  if (metadata == json.end() || !metadata->is_object())
-    return Error(Errc::decode, "the API server sent a DaemonSet without metadata");
-  const auto version = metadata->find("resourceVersion");
-  if (version == metadata->end() || !version->is_string())
+  const Json metadata = metadata_of(place);
+  if (metadata.is_null()) return Error(Errc::decode, "the API server sent a DaemonSet without metadata");
+  const auto version = metadata.find("resourceVersion");
+  if (version == metadata.end() || !version->is_string())
     return Error(Errc::decode, "the API server sent a DaemonSet without resourceVersion");
   lock.version = version->get<std::string>();
-  const auto annotations = metadata->find("annotations");
-  if (annotations == metadata->end() || !annotations->is_object()) return lock;
+  const auto annotations = metadata.find("annotations");
+  if (annotations == metadata.end() || !annotations->is_object()) return lock;
   const auto value = annotations->find(lock.key);
   if (value == annotations->end()) return lock;
   if (!value->is_string()) return unreadable(lock);
