@@ -46,6 +46,13 @@ class Scratch(unittest.TestCase):
         self.assertEqual(0, done.returncode, f"{command}: {done.stdout}")
         return done.stdout
 
+    def program(self, architecture):
+        directory = self.scratch / architecture
+        directory.mkdir()
+        self.succeeds("tar", "--extract", "--gzip", "--file", only(f"*_linux_{architecture}.tar.gz"), "--directory", directory)
+        emulator = ["qemu-aarch64-static", "-L", ARM64 / "root"] if architecture == "arm64" else []
+        return [*emulator, directory / "haulout"]
+
     def fails(self, *command, **options):
         done = run(*command, **options)
         self.assertNotEqual(0, done.returncode, f"{command}: {done.stdout}")
@@ -95,11 +102,7 @@ class Files(Scratch):
         seconds = int(self.succeeds("git", "-C", TREE, "log", "-1", "--format=%ct", commit))
         time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         for architecture in ARCHITECTURES:
-            directory = self.scratch / architecture
-            directory.mkdir()
-            self.succeeds("tar", "--extract", "--gzip", "--file", only(f"*_linux_{architecture}.tar.gz"), "--directory", directory)
-            emulator = ["qemu-aarch64-static", "-L", ARM64 / "root"] if architecture == "arm64" else []
-            info = json.loads(self.succeeds(*emulator, directory / "haulout", "version", "-o", "json"))
+            info = json.loads(self.succeeds(*self.program(architecture), "version", "-o", "json"))
             # A program that was built while somebody edited the tree says so. `./dev release` refuses such a tree.
             self.assertEqual(commit, info["commit"].removesuffix("-dirty"))
             self.assertEqual(time, info["buildDate"])
@@ -126,13 +129,6 @@ def fleet():
 
 
 class Arm64(Scratch):
-    def program(self, architecture):
-        directory = self.scratch / architecture
-        directory.mkdir()
-        self.succeeds("tar", "--extract", "--gzip", "--file", only(f"*_linux_{architecture}.tar.gz"), "--directory", directory)
-        emulator = ["qemu-aarch64-static", "-L", ARM64 / "root"] if architecture == "arm64" else []
-        return [*emulator, directory / "haulout"]
-
     def test_program_is_for_this_architecture(self):
         (*_, path) = self.program("arm64")
         self.assertRegex(self.succeeds("readelf", "--file-header", path), r"Machine: +AArch64")
