@@ -103,7 +103,7 @@ class Files(Scratch):
         time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
         for architecture in ARCHITECTURES:
             info = json.loads(self.succeeds(*self.program(architecture), "version", "-o", "json"))
-            # A program that was built while somebody edited the tree says so. `./dev release` refuses such a tree.
+            # The program adds -dirty if files of the tree were changed when it was built. `./dev release` refuses such a tree.
             self.assertEqual(commit, info["commit"].removesuffix("-dirty"))
             self.assertEqual(time, info["buildDate"])
             self.assertEqual(f"linux/{architecture}", info["platform"])

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds a release twice, each time in a bare Debian system as somebody new to the project would, and compares every byte.
+"""Builds a release twice, each time in a new Debian system with nothing else in it, and compares every byte.
 Then installs it in further bare systems, as docs/release.md tells users to.
 
   bare_release.py DIRECTORY [--keep]     DIRECTORY is for the systems, logs and results; what an earlier run left there is deleted
