@@ -114,6 +114,14 @@ check_tags() {
   done
 }
 
+# check_release_system FILE: FILE is the os-release of the system on which a release is made.
+check_release_system() {
+  # shellcheck disable=SC1090  # which file it is, is not known here
+  [[ $(dpkg --print-architecture) == amd64 && $(. "$1" && printf '%s' "${VERSION_CODENAME:-}") == bookworm ]] ||
+    die "a release is made on Debian 12 (bookworm) for amd64 only: its programs and packages need the libraries of the Debian" \
+      "on which they were built, or newer ones"
+}
+
 release() {
   local url="" key="" apt_key=""
   while (($#)); do
@@ -133,7 +141,7 @@ release() {
   done
   [[ $url == https://* ]] ||
     usage_error "release needs the address from which its files will be downloaded, https://…, and then, if you sign it, a key"
-  [[ $(dpkg --print-architecture) == amd64 ]] || die "releases are made on amd64 only"
+  check_release_system /etc/os-release
   setup "${release_packages[@]}"  # before the checks below: a bare Debian has no openssl, python3, gpg and git
   if [[ -n $key ]]; then check_signing_key "$key"; fi
   if [[ -n $apt_key ]]; then apt_key=$(python3 -B packaging/release/openpgp.py "$apt_key"); fi

@@ -108,6 +108,19 @@ check "a released commit may have no tag" 0 accepted tags
 check "and that of its version, beside others" 0 accepted tags nightly "v$version"
 check "but not that of another version" 1 "has the tag v99.0.0, but the version in CMakeLists.txt is $version" tags "v$version" v99.0.0
 
+# release_system CODENAME: runs the check of the system on which a release is made.
+release_system() {
+  cd -- "$root"
+  source "$root/scripts/lib.sh"
+  source "$root/scripts/package.sh"
+  dpkg() { echo amd64; }
+  printf 'ID=debian\n%s\n' "${1:+VERSION_CODENAME=$1}" >"$scratch/os-release"
+  check_release_system "$scratch/os-release" && echo accepted
+}
+check "a release is made on Debian 12" 0 accepted release_system bookworm
+check "but not on Debian 13, whose libraries are newer" 1 "a release is made on Debian 12 (bookworm)" release_system trixie
+check "and not on a system without a name" 1 "a release is made on Debian 12 (bookworm)" release_system ""
+
 rm "$scratch/calls"
 printf 'Remv libboost1.74-dev [1.74]\nInst clang-19 (1)\n' >"$scratch/plan"
 check "setup refuses to remove" 1 "would remove these packages to install ours, so nothing was done: libboost1.74-dev" setup
