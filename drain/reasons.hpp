@@ -23,6 +23,7 @@ inline constexpr const char* update_failed_elsewhere = "UpdateFailedElsewhere";
 inline constexpr const char* reboot_loop = "RebootLoop";
 inline constexpr const char* too_many_reboots = "TooManyReboots";
 inline constexpr const char* backing_off = "BackingOff";
+inline constexpr const char* randomized_delay = "RandomizedDelay";
 inline constexpr const char* cannot_reboot = "CannotReboot";
 inline constexpr const char* waiting_for_slot = "WaitingForSlot";
 inline constexpr const char* waiting_for_wave = "WaitingForWave";

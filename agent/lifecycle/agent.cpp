@@ -326,6 +326,11 @@ asio::awaitable<void> Life::commit(Decision decision) {
     status.message = "the updates are installed and need no reboot; verifying that the node is Ready";
   if (decision.event == Event::needed && need_.updates().need == Need::yes)
     status.message = words_of(need_.updates()) + (need_.reboot_wanted() ? "; a reboot is needed, too" : "");
+  if (record_.state == State::pending && status.reason.empty() && options_.spread > Duration::zero()) {
+    status.reason = reason::randomized_delay;
+    status.message += fmt::format("{}the agent begins within {}, at a random time, because the cluster has many nodes",
+                                  status.message.empty() ? "" : "; ", format_duration(options_.spread));
+  }
   if (const auto cordon = persons_cordon(view_.node()); cordon && record_.state == State::uncordoning)
     status.message = "verification passed; the node stays " + words_of(*cordon);
   // Remove the ready file before the write, because the API server may accept the write only much later.

@@ -6,6 +6,7 @@
 // server is unavailable. The agent borrows all its parts. One thread.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -32,6 +33,10 @@
 
 namespace haulout::agent {
 
+// Returns AgentOptions::spread for a cluster with so many Nodes: 15 ms for each, at most 30 s. Zero for less than fifty
+// Nodes, and if their number is not known (0).
+Duration spread_of(std::size_t cluster_nodes);
+
 struct AgentOptions {
   std::string node;
   drain::Options drain;  // the agent sets run_id, cordoned_by, pinned_controllers, restore_cordon_on_failure itself
@@ -49,6 +54,10 @@ struct AgentOptions {
   // Time between the cordon and the first eviction in which load balancers can stop sending traffic. With 0 the agent
   // does not change the node's membership in load balancers.
   Duration lb_drain_wait{};
+  // A node that needs a reboot waits for a random time, at most this long, before its agent asks the gates and then for
+  // a slot; also each time that closed gates may have opened. So the agents of a large cluster do not send these
+  // requests in the same second when a window opens. A reboot that a person requests does not wait.
+  Duration spread{};
   std::string authority{};  // written into the record
   // Returns the pool for the record and the label haulout.dev/pool; empty if the agent must not write the label.
   std::function<std::string(const k8s::Node&)> pool = [](const k8s::Node&) { return std::string(); };

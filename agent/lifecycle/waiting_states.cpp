@@ -22,6 +22,11 @@ constexpr Duration line_look = std::chrono::minutes(5);
 // The longest wait for a time of day. The wall clock may be set forward, so the agent reads it again after this
 // interval.
 constexpr Duration clock_look = std::chrono::minutes(10);
+// Of spread_of(). An agent that begins to wait sends some 20 requests. An API server on two cores answers some 1,000
+// requests in a second (docs/numbers.md).
+constexpr std::size_t many_nodes = 50;
+constexpr Duration spread_each = std::chrono::milliseconds(15);
+constexpr Duration most_spread = std::chrono::seconds(30);
 // How often a node that is still cordoned because of its last boot looks whether it lacks anything.
 constexpr Duration lacks_look = std::chrono::minutes(1);
 
@@ -93,7 +98,21 @@ bool cordon_is_over(const Context& context) {
   return has_kept_cordon(context.record) && lacks_since_last_boot(context).empty();
 }
 
+// Returns after a random time of at most `spread`, or at once if a person requests a reboot or the Node has to be read
+// again.
+asio::awaitable<void> let_others_ask(const Context& context, const RebootNeed& need) {
+  if (context.options.spread == Duration::zero()) co_return;
+  const TimePoint until = context.within(context.rng.between(Duration::zero(), context.options.spread));
+  while (!context.activity.must_reload() && !need.requested() && context.now() < until)
+    co_await context.activity.wait(until);
+}
+
 }  // namespace
+
+Duration spread_of(std::size_t cluster_nodes) {
+  if (cluster_nodes < many_nodes) return Duration::zero();
+  return std::min<Duration>(most_spread, static_cast<std::int64_t>(cluster_nodes) * spread_each);
+}
 
 std::string lacks_since_last_boot(const Context& context) {
   return context.record.unverified && is_between_attempts(context.record) ? lacks_now(context) : std::string();
@@ -151,6 +170,7 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
   co_await need.first_answer();
   // The last look may be an hour old, and a person who requests a reboot may have replaced the offered image since.
   if (need.requested() && context.options.stages_first && context.parts.updater) co_await need.ask_now();
+  co_await let_others_ask(context, need);
   while (!context.activity.must_reload()) {
     if (cordon_is_over(context)) {
       context.activity.reload();
@@ -196,6 +216,7 @@ asio::awaitable<Decision> wait_for_gates(const Context& context, RebootNeed& nee
                            (known ? can : known).error().message());
     }
     co_await gates.wait(asked, until);
+    co_await let_others_ask(context, need);
   }
   co_return Decision{Event::not_needed};
 }

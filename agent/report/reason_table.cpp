@@ -89,6 +89,11 @@ constexpr std::array table{
     Reason{reason::backing_off, gates, waiting,
            "The last attempt failed or was cancelled. The agent waits (`--backoff`) before the next one.",
            "See the cause of the last attempt in the message, which also says when the next one begins."},
+    Reason{reason::randomized_delay, gates, waiting,
+           "The cluster has fifty nodes or more. So the agent waits for a random time, 15 ms for each node and 30 s at "
+           "most, "
+           "before it asks whether it may begin. Otherwise all agents would send these requests in the same second.",
+           "Wait. A reboot that a person requests (`haulout request-reboot`) does not wait."},
     Reason{reason::cannot_reboot, gates, trouble,
            "The machine would refuse a reboot, or a program holds a block inhibitor; the message has the error. The "
            "agent starts no drain in this state. A node that is already drained stays drained, and is rebooted when "

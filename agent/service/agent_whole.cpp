@@ -88,6 +88,7 @@ AgentOptions AgentWhole::options() const {
   options.drain.own_pod_uid = authority_.pod_uid;
   suit_volumes(options.drain, authority_.rights.volumes);
   options.authority = to_string(authority_.kind);
+  options.spread = spread_of(authority_.cluster_nodes);
   if (!may_change_taints(authority_.kind)) options.waiting_taint.reset();
   return options;
 }

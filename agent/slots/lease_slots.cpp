@@ -44,11 +44,8 @@ constexpr Duration look_interval_each = std::chrono::seconds(5);
 constexpr Duration spread_each = std::chrono::milliseconds(100);
 constexpr Duration least_spread = std::chrono::milliseconds(500);
 constexpr Duration most_spread = std::chrono::seconds(30);
-// An agent of a cluster with `many_nodes` or more that begins to wait sleeps for a random time of at most
-// `first_spread_each` for each Node, and `most_spread`. In the time that an agent needs to take a slot, some ten others
-// wake up.
+// In a cluster with so many Nodes, an agent that begins to wait looks at the Leases before it lists the Nodes.
 constexpr std::size_t many_nodes = 50;
-constexpr Duration first_spread_each = std::chrono::milliseconds(15);
 // Time limit for the request that reads the Node of a node that has released its slot.
 constexpr Duration read_limit = std::chrono::seconds(30);
 // Each followed node costs one more watch per waiting agent.
@@ -280,25 +277,18 @@ Task<std::optional<Turn>> LeaseSlots::ask_leases(TimePoint deadline) {
   CO_TRY(const k8s::Node own, co_await client_.get_node(node_.name, deadline));
   CO_TRY(const auto groups, groups_of(options_.grouping, node_.name, own.labels));
   pool_ = pool_named(options_.grouping, groups.back().pool);
-  const auto most = static_cast<std::int64_t>(options_.cluster_nodes) * first_spread_each;
-  const Duration spread = rng_.between(Duration::zero(), std::min<Duration>(most_spread, most));
-  // With waves or an order, changed() must know more than the Leases show, so that it does not wake the agent in vain.
-  const bool leases_suffice = !has_waves(options_, version_) && options_.order.by == RollOutOrder::By::any;
-  for (bool slept = false;; slept = true) {
-    CO_TRY(const auto slots, co_await list(deadline));
-    if (!all_of(slots, node_).empty()) co_return std::optional<Turn>();
-    for (const SlotGroup& group : groups) {
-      GroupView view{group, slots};
-      view.limit = limit_of(options_, pool_, options_.cluster_nodes);
-      if (!leases_suffice || choose_slot(view, node_).take) continue;
-      CO_TRY(view, co_await with_degraded_holders(client_, std::move(view), deadline));
-      waiting_ = static_cast<std::int64_t>(options_.cluster_nodes);
-      std::string why = choose_slot(view, node_).why;
-      co_return std::optional(refuse({std::move(view)}, {std::move(why)}));
-    }
-    if (slept) co_return std::optional<Turn>();
-    co_await clock_.sleep_until(clock_.now() + spread);
+  CO_TRY(const auto slots, co_await list(deadline));
+  if (!all_of(slots, node_).empty()) co_return std::optional<Turn>();
+  for (const SlotGroup& group : groups) {
+    GroupView view{group, slots};
+    view.limit = limit_of(options_, pool_, options_.cluster_nodes);
+    if (choose_slot(view, node_).take) continue;
+    CO_TRY(view, co_await with_degraded_holders(client_, std::move(view), deadline));
+    waiting_ = static_cast<std::int64_t>(options_.cluster_nodes);
+    std::string why = choose_slot(view, node_).why;
+    co_return std::optional(refuse({std::move(view)}, {std::move(why)}));
   }
+  co_return std::optional<Turn>();
 }
 
 Task<std::vector<GroupView>> LeaseSlots::look(TimePoint deadline) {
@@ -379,7 +369,9 @@ std::optional<LeaseSlots::Obstacle> LeaseSlots::refused_by_wave(const std::vecto
 }
 
 Task<Turn> LeaseSlots::take(TimePoint deadline) {
-  if (!std::exchange(woken_, false) && options_.cluster_nodes >= many_nodes) {
+  // With waves or an order, changed() must know more than the Leases show, so that it does not wake the agent in vain.
+  const bool leases_suffice = !has_waves(options_, version_) && options_.order.by == RollOutOrder::By::any;
+  if (!std::exchange(woken_, false) && leases_suffice && options_.cluster_nodes >= many_nodes) {
     CO_TRY(auto refusal, co_await ask_leases(deadline));
     if (refusal) co_return *std::move(refusal);
   }

@@ -87,8 +87,8 @@ class LeaseSlots final : public Slots {
  private:
   // Returns a most-recent list of all Leases of slots in the namespace, including those of unlisted_.
   Task<std::vector<k8s::Lease>> list(TimePoint deadline);
-  // For a node that begins to wait together with many others. Returns the refusal if the Leases alone show that no slot
-  // is free. Otherwise returns nothing, after a random time.
+  // For a node that begins to wait together with many others, without waves and without an order. Returns the refusal
+  // if the Leases alone show that no slot is free. Otherwise returns nothing.
   Task<std::optional<Turn>> ask_leases(TimePoint deadline);
   // Lists Nodes and Leases. Returns a view for each group of this node, in the order in which slots are taken.
   Task<std::vector<GroupView>> look(TimePoint deadline);

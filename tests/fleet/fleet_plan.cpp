@@ -426,6 +426,12 @@ void add_outsider(FleetPlan& plan) {
   plan.outsider = outsider;
 }
 
+// Generation 14: agents of a large cluster.
+void add_spread(FleetPlan& plan) {
+  SeededRng rng(plan.seed * 0x9e3779b97f4a7c15u + 71);
+  if (rng.chance(50)) plan.spread = rng.between(1s, 30s);
+}
+
 }  // namespace
 
 std::string_view to_string(Deed deed) {
@@ -484,6 +490,7 @@ std::string FleetPlan::setting() const {
   if (surge == drain::Surge::single_replica) text += ", surge-single-replica";
   if (gangs == drain::Treatment::park) text += ", gangs-waited-for";
   if (waiting_taint) text += ", waiting-taint";
+  if (spread > 0s) text += ", spread " + format_duration(std::chrono::floor<std::chrono::seconds>(spread));
   if (outsider) text += outsider->servers_die ? ", outsider-of-dying-servers" : ", outsider";
   for (const PlannedMachine& machine : machines) {
     const MachinePlan& plan = machine.plan;
@@ -532,6 +539,7 @@ FleetPlan plan_fleet(std::uint64_t seed, unsigned generation) {
   if (generation >= 11) add_waiting_taints(plan);
   if (generation >= 12) add_order(plan);
   if (generation >= 13) add_outsider(plan);
+  if (generation >= 14) add_spread(plan);
   return plan;
 }
 

@@ -98,7 +98,8 @@ struct PlannedMachine {
 //  11  agents that taint their Node while it waits for its update, and people who change such taints
 //  12  agents whose roll-out halts at a number of failed nodes, or goes in an order
 //  13  a machine outside of the cluster that gets a slot of a pool from a FleetLock server
-inline constexpr unsigned newest_fleet_generation = 13;
+//  14  agents that wait for a random time before they ask their gates, as in a large cluster
+inline constexpr unsigned newest_fleet_generation = 14;
 
 // The key of the taint of agents since generation 11.
 inline constexpr const char* waiting_taint_key = "example.com/update-waits";
@@ -136,6 +137,7 @@ struct FleetPlan {
   bool evicts_daemon_sets = false;
   // Agents taint their Node while it waits for its update.
   bool waiting_taint = false;
+  Duration spread{};  // see AgentOptions::spread
   std::optional<PlannedOutsider> outsider;
   sim::Timing timing;
   std::vector<PlannedMachine> machines;

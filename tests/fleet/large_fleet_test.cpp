@@ -48,6 +48,7 @@ class LargeFleet : public haulout::testing::VirtualTimeTest {
     slots.cluster_nodes = size;
     agent::AgentOptions options;
     options.drain.review_access = false;
+    options.spread = agent::spread_of(size);
     options.pool = [](const k8s::Node&) { return std::string("default"); };
     for (std::size_t i = 0; i < size; ++i) {
       const std::string name = fmt::format("n{:04}", i);
@@ -134,6 +135,8 @@ class LargeFleet : public haulout::testing::VirtualTimeTest {
     co_await clock.sleep_until(clock.now() + 1min);
     const auto wanted = row("an update comes for all nodes");
     const std::size_t slots = std::max<std::size_t>(1, size / nodes_for_a_slot);
+    // A small cluster spreads its requests over little more than a second.
+    EXPECT_LE(wanted.most_in_a_second(), (size < 500 ? 11 : 5) * size);
     EXPECT_LE(lists(wanted), 4 * slots + 40) << "the number of lists grows with the slots, not with the agents";
     co_await until_all_are_idle("1.1", 48h);
     const auto updated = row("until all nodes are updated");

@@ -71,6 +71,7 @@ SeededFleet::SeededFleet(FleetPlan plan, bool traces_requests)
     options.drain.policy.evict_daemon_sets = {k8s::parse_label_selector("app=watcher").value()};
   if (plan_.waiting_taint) options.waiting_taint = agent::WaitingTaint{waiting_taint_key};
   options.times.soak = plan_.soak;
+  options.spread = plan_.spread;
   // Power cuts during installations count as failed attempts, and this class repairs no node that is degraded because
   // of them. Therefore a node has 1000 attempts.
   options.update_attempts = 1000;

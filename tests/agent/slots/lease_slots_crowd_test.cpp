@@ -27,12 +27,14 @@ class LeaseSlotsCrowdTest : public LeaseSlotsTest {
 
   static std::string name(std::size_t i) { return "m" + std::to_string(i); }
 
+  // Asks for a slot, after the random time that agents wait in such a cluster.
   asio::awaitable<void> ask(Contender& one) {
+    co_await clock.sleep_until(clock.now() + rng.between(Duration::zero(), 15ms * crowd_size));
     const auto turn = co_await one.slots.take(clock.now() + 2min);
     EXPECT_TRUE(turn) << turn.error().message();
     got_slots += turn && turn->ours;
   }
-  // All agents ask for a slot at the same moment.
+  // All agents begin to wait at the same moment.
   void all_ask() {
     live([this]() -> asio::awaitable<void> {
       co_await with_task_group([this](TaskGroup& group) {
