@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -271,10 +272,19 @@ func expectPoliciesHoldAnAdministrator(t *testing.T, in *Installed) {
 	in.expectAlive(t, own, other)
 }
 
-// awaitNoCordonTaint waits until the own Node has a person's taint only. The control plane removes the taint of a cordon
-// some time after the cordon is gone, and taintWork writes all taints.
+// awaitNoCordonTaint waits until the own Node has a person's taint only, because taintWork writes all taints. The control plane
+// adds and removes the taint of a cordon some time after the change of the cordon, in the order of these changes. So another
+// cordon shows when it has caught up with the earlier ones.
 func (in *Installed) awaitNoCordonTaint(t *testing.T) {
 	t.Helper()
+	in.change(t, ownNode, func(node *corev1.Node) { node.Spec.Unschedulable = true })
+	must(t, Until(t.Context(), "the cordon has its taint", func() (bool, error) {
+		node, err := in.Client.CoreV1().Nodes().Get(t.Context(), ownNode, getOptions)
+		return err == nil && slices.ContainsFunc(node.Spec.Taints, func(taint corev1.Taint) bool {
+			return taint.Key == corev1.TaintNodeUnschedulable
+		}), err
+	}))
+	in.change(t, ownNode, func(node *corev1.Node) { node.Spec.Unschedulable = false })
 	must(t, Until(t.Context(), "the taint of the cordon is gone", func() (bool, error) {
 		node, err := in.Client.CoreV1().Nodes().Get(t.Context(), ownNode, getOptions)
 		return err == nil && len(node.Spec.Taints) == 1 && isPersons(node.Spec.Taints[0]), err

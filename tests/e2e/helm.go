@@ -33,7 +33,11 @@ func (c *ControlPlane) NewHelm(home, kubeconfig string) (Helm, error) {
 		return Helm{}, err
 	}
 	dir := filepath.Dir(c.Programs.Etcd)
-	h := Helm{filepath.Join(dir, "helm"), home, kubeconfig, c.Version(), filepath.Join(root, "packaging", "helm", "haulout")}
+	version := c.Version()
+	if c.Minor < 36 { // the chart with its default values needs that
+		version = "v1.36.0"
+	}
+	h := Helm{filepath.Join(dir, "helm"), home, kubeconfig, version, filepath.Join(root, "packaging", "helm", "haulout")}
 	if info, err := os.Stat(h.program); err != nil || info.Mode()&0o111 == 0 {
 		return Helm{}, fmt.Errorf("no helm in %s: run tests/e2e/build-control-plane.sh, which builds it", dir)
 	}
@@ -64,7 +68,7 @@ func (h Helm) Run(ctx context.Context, args ...string) (string, error) {
 }
 
 // Template returns the manifests of a release `haulout` that is stored in the namespace `default`, for the Kubernetes of
-// the control plane unless the arguments name another one.
+// the control plane, or for 1.36 if that is older, unless the arguments name another one.
 func (h Helm) Template(ctx context.Context, args ...string) (string, error) {
 	return h.Run(ctx, slices.Concat([]string{"template", "haulout", h.Chart, "--kube-version=" + h.version}, args)...)
 }

@@ -30,6 +30,7 @@ type releaseOnCluster struct {
 // Helm installs, changes, takes back and removes a release on a real control plane. Not in parallel, as TestInstall: a
 // second control plane would slow down tests that measure times.
 func TestHelmRelease(t *testing.T) {
+	needKubernetes(t, 36, "agents that act as their nodes, as the chart does by default")
 	newHelm(t)
 	c, err := StartCluster(t.Context(), cluster.Programs)
 	must(t, err)

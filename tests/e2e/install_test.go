@@ -13,6 +13,7 @@ import (
 // The API server accepts all shipped manifests, an agent also runs on a node that is tainted and cordoned, and no agent
 // can do more than its work. Not in parallel: a second control plane would slow down tests that measure times.
 func TestInstall(t *testing.T) {
+	needKubernetes(t, 36, "agents that act as their nodes, as those of the base do")
 	in := install(t)
 	t.Run("policies type-check", func(t *testing.T) { expectTypeChecked(t, in) })
 	t.Run("components", func(t *testing.T) { expectComponents(t, in) })
@@ -49,6 +50,29 @@ func TestInstall(t *testing.T) {
 		defer in.agentsMayAll(t)()
 		expectPolicyAttacksFail(t, in)
 	})
+	expectPoliciesOnly(t, in)
+	t.Run("each rule refuses something", func(t *testing.T) { in.expectRulesTried(t) })
+}
+
+// The manifests as they are for Kubernetes 1.30 to 1.35. TestInstall tests the same on newer versions.
+func TestInstallPoliciesOnly(t *testing.T) {
+	needKubernetes(t, 30, "ValidatingAdmissionPolicies")
+	if cluster.Minor >= 36 {
+		t.Skipf("TestInstall does the same on Kubernetes 1.%d", cluster.Minor)
+	}
+	in := install(t, "policies-only")
+	t.Run("policies type-check", func(t *testing.T) { expectTypeChecked(t, in) })
+	t.Run("DaemonSet", func(t *testing.T) {
+		daemonSet, err := in.Client.AppsV1().DaemonSets(agentName).Get(t.Context(), agentName, getOptions)
+		must(t, err)
+		expectConfined(t, daemonSet)
+	})
+	t.Run("own share of the API server", func(t *testing.T) { expectOwnPriorityLevel(t, in) })
+	expectPoliciesOnly(t, in)
+}
+
+func expectPoliciesOnly(t *testing.T, in *Installed) {
+	t.Helper()
 	t.Run("P11 policies only", func(t *testing.T) {
 		in.changeTo(t, "policies-only")
 		expectTypeChecked(t, in)
@@ -67,7 +91,6 @@ func TestInstall(t *testing.T) {
 		expectSurgeHeld(t, in)
 		expectPoliciesHoldAnAdministrator(t, in)
 	})
-	t.Run("each rule refuses something", func(t *testing.T) { in.expectRulesTried(t) })
 }
 
 // The API server has just learned the manifests, so it may classify the first requests by the older ones.

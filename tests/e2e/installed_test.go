@@ -34,7 +34,8 @@ const (
 	otherNode = "other-node"
 )
 
-func install(t *testing.T) *Installed {
+// install starts a cluster and applies the manifests with these components.
+func install(t *testing.T, components ...string) *Installed {
 	t.Helper()
 	c, err := StartCluster(t.Context(), cluster.Programs)
 	must(t, err)
@@ -44,7 +45,7 @@ func install(t *testing.T) *Installed {
 		must(t, c.Kubelets.AddNode(t.Context(), name, map[string]string{corev1.LabelOSStable: "linux"}))
 	}
 	in.reserve(t, otherNode)
-	in.apply(t)
+	in.apply(t, components...)
 	in.Own, in.Other = in.agentOn(t, ownNode), in.agentOn(t, otherNode)
 	in.Unbound, err = c.AgentToken(t.Context(), nil)
 	must(t, err)
@@ -56,7 +57,7 @@ func install(t *testing.T) *Installed {
 		return err == nil, nil
 	}))
 	in.prepare(t)
-	in.awaitPolicies(t, false)
+	in.awaitPolicies(t, slices.Contains(components, "policies-only"))
 	return in
 }
 
@@ -83,9 +84,9 @@ func (in *Installed) reserve(t *testing.T, name string) {
 	})
 }
 
-func (in *Installed) apply(t *testing.T) {
+func (in *Installed) apply(t *testing.T, components ...string) {
 	t.Helper()
-	dir, err := kustomization(in.Dir)
+	dir, err := kustomization(in.Dir, components...)
 	must(t, err)
 	_, err = in.AdminKubectl(t.Context(), "apply", "-k", dir, "--validate=strict")
 	must(t, err)

@@ -108,6 +108,7 @@ func contents(t *testing.T, file string) string {
 // uncordon. Haulout passes all checks that kubectl passes here, and each of its commands succeeds if kubectl's does.
 func TestKubectlsOwnTests(t *testing.T) {
 	t.Parallel()
+	needKubernetes(t, 36, "kubectl with the log lines that its tests read here")
 	needHaulout(t)
 	module, err := kubernetesModule(t)
 	if err != nil {

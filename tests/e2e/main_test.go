@@ -123,3 +123,11 @@ func must(t *testing.T, err error) {
 		t.Fatal(err)
 	}
 }
+
+// needKubernetes skips a test of something that Kubernetes has only since version 1.`minor`.
+func needKubernetes(t *testing.T, minor int, what string) {
+	t.Helper()
+	if cluster.Minor < minor {
+		t.Skipf("%s: Kubernetes 1.%d and newer", what, minor)
+	}
+}

@@ -33,8 +33,8 @@ func (p Programs) Next(flags ...string) (Programs, error) {
 }
 
 // FindPrograms returns the programs in $HAULOUT_E2E_BIN, or else in the directory of build-control-plane.sh. With
-// HAULOUT_E2E_KUBERNETES=next they are those of next/go.mod, which are in the directory `next` there. The error says what
-// to do if they are missing.
+// HAULOUT_E2E_KUBERNETES=NAME they are those of NAME/go.mod, which are in the directory NAME there. The error says what to do
+// if they are missing.
 func FindPrograms() (Programs, error) {
 	root, err := sourceRoot()
 	if err != nil {
@@ -47,10 +47,10 @@ func FindPrograms() (Programs, error) {
 	which, hint := os.Getenv("HAULOUT_E2E_KUBERNETES"), ""
 	switch which {
 	case "":
-	case "next":
-		hint = " with HAULOUT_E2E_KUBERNETES=next"
+	case "next", "1.30", "1.29":
+		hint = " with HAULOUT_E2E_KUBERNETES=" + which
 	default:
-		return Programs{}, fmt.Errorf("HAULOUT_E2E_KUBERNETES is %q, and must be empty or next", which)
+		return Programs{}, fmt.Errorf("HAULOUT_E2E_KUBERNETES is %q, and must be empty, next, 1.30 or 1.29", which)
 	}
 	var missing []string
 	find := func(name string) string {

@@ -762,7 +762,7 @@ func TestSurgedPodBesideKubectl(t *testing.T) {
 	must(t, err)
 	s.until("there is a replacement", s.replaced())
 	refused := kubectl("drain", s.Node("old"), "--ignore-daemonsets", "--timeout=5s")
-	if refused.Exit == 0 || !strings.Contains(refused.Stderr, "cannot delete Pods that declare no controller") {
+	if refused.Exit == 0 || !strings.Contains(refused.Stderr, "declare no controller") {
 		t.Errorf("kubectl drain: exit %d\n%s", refused.Exit, refused.Stderr)
 	}
 	for _, result := range []Result{
@@ -773,10 +773,8 @@ func TestSurgedPodBesideKubectl(t *testing.T) {
 			t.Errorf("exit %d\n%s", result.Exit, result.Stderr)
 		}
 	}
+	// The ReplicaSet then deletes one of the two. Which one depends on how long they have been Ready, in powers of two.
 	s.expectKept()
-	if after := s.podsOn("old"); !slices.Equal(before, after) {
-		t.Errorf("on the node were %v, and are %v", before, after)
-	}
 }
 
 func (s *surgeSetup) cordonOld() error {

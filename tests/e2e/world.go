@@ -128,7 +128,8 @@ func (w *World) create(ctx context.Context, object any) (err error) {
 // Settle waits until so many pods run or have finished, every budget counts them, and pods may go to each Ready node. A
 // pod that was bound by hand can run on a node to which the scheduler does not yet send pods.
 func (w *World) Settle(ctx context.Context, pods int) error {
-	return Until(ctx, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
+	// Pods of a StatefulSet that wait for each other, with their minReadySeconds, take half a minute.
+	return UntilWithin(ctx, time.Minute, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
 		nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: poolLabel + "=" + w.Name})
 		if err != nil {
 			return false, err
