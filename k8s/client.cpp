@@ -15,6 +15,8 @@ namespace {
 constexpr int restarts_before_unpaged = 2;
 // A page that was too long is requested again with its size divided by this factor, repeatedly if needed.
 constexpr std::uint32_t part_of_a_page = 8;
+// The size of the first page after a list without pages was too long.
+constexpr std::uint32_t instead_of_all = 500;
 // After pages of the requested size were too long, later lists start with smaller pages, but not with smaller ones than
 // this. Otherwise a single large object would turn each later list into thousands of requests.
 constexpr std::uint32_t smallest_first_page = 50;
@@ -193,12 +195,11 @@ Task<> Client::repeat_event(std::string ns, std::string name, std::int32_t count
   co_return decode_write_answer(response.body, "Event");
 }
 
-Task<> Client::read_all(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout,
-                        Reading reading) {
+Task<> Client::list_pages(Api api, ListOptions options, TimePoint deadline, Duration page_timeout, Pages pages) {
   if (options.limit == usual_page) options.limit = options_.page_size;
   for (int restarts = 0;; ++restarts) {
-    reading.begin();
-    auto all = co_await read_pages(api, options, deadline, page_timeout, reading);
+    pages.begin();
+    auto all = co_await read_pages(api, options, deadline, page_timeout, pages);
     const bool lost_its_place = !all && is_expired(all.error()) && options.limit != 0;
     if (!lost_its_place) co_return all;
     if (restarts == restarts_before_unpaged) options.limit = 0;
@@ -206,15 +207,15 @@ Task<> Client::read_all(const Api& api, ListOptions options, TimePoint deadline,
 }
 
 Task<> Client::read_pages(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout,
-                          Reading& reading) {
+                          Pages& pages) {
   if (options_.page_size != 0) options.limit = std::min(options.limit, options_.page_size);
-  const std::uint32_t usual = options.limit;
+  const std::uint32_t usual = options.limit == 0 ? instead_of_all : options.limit;
   for (;;) {
     const auto page_deadline = std::min(deadline, saturating_add(clock_.now(), page_timeout));
-    const auto response = co_await send(k8s::list(api, options), page_deadline);
-    auto token = response ? reading.take(*response) : Result<std::string>(response.error());
-    if (!token && may_be_too_long(token.error()) && options.limit > 1) {
-      options.limit = std::max<std::uint32_t>(1, options.limit / part_of_a_page);
+    auto response = co_await send(k8s::list(api, options), page_deadline);
+    auto token = response ? pages.take(response->body) : Result<std::string>(response.error());
+    if (!token && may_be_too_long(token.error()) && options.limit != 1) {
+      options.limit = options.limit == 0 ? usual : std::max<std::uint32_t>(1, options.limit / part_of_a_page);
       options_.page_size = std::min(options_.page_size, std::max(options.limit, smallest_first_page));
       continue;
     }

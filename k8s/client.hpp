@@ -89,6 +89,16 @@ class Client {
   template <class T>
   Task<List<T>> list(ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
                      std::function<bool(const T&)> wanted = {});
+  // What list_pages() calls. `begin`: before the first page, and each time the list starts anew, because its continue
+  // token has expired. `take`: with the body of each page, from which it may move; returns the continue token.
+  struct Pages {
+    std::function<void()> begin;
+    std::function<Result<std::string>(std::string& page)> take;
+  };
+  // As list(), for callers that decode the pages themselves. A page that is too long (longest_answer), or for which
+  // `take` fails with Errc::protocol, is requested again as smaller pages, also if paging is disabled. Fails with any
+  // other error of `take`. What `api` refers to must exist until this ends.
+  Task<> list_pages(Api api, ListOptions options, TimePoint deadline, Duration page_timeout, Pages pages);
   // Creates the object and returns it as stored. If the name is in use, fails with an error for which
   // is_already_exists() is true. An earlier attempt of this client whose response was lost may have created the object.
   template <class T>
@@ -139,14 +149,7 @@ class Client {
   }
 
  private:
-  // Callbacks of read_all(), which reads the pages of a collection, and starts again if the continue token has expired.
-  // It calls `begin` before the first page of each start, and `take` with each page. `take` returns the continue token.
-  struct Reading {
-    std::function<void()> begin;
-    std::function<Result<std::string>(const http::Response& page)> take;
-  };
-  Task<> read_all(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout, Reading reading);
-  Task<> read_pages(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout, Reading& reading);
+  Task<> read_pages(const Api& api, ListOptions options, TimePoint deadline, Duration page_timeout, Pages& pages);
 
   http::Transport& transport_;
   Clock& clock_;
@@ -194,15 +197,15 @@ Task<List<T>> Client::list(ListOptions options, TimePoint deadline, Duration pag
                            std::function<bool(const T&)> wanted) {
   List<T> all;
   ListSize size;
-  Reading reading;
-  reading.begin = [&] {
+  Pages pages;
+  pages.begin = [&] {
     all = {};
     size = {};
   };
-  reading.take = [&](const http::Response& response) -> Result<std::string> {
-    auto page = decode_list<T>(response.body);
+  pages.take = [&](const std::string& body) -> Result<std::string> {
+    auto page = decode_list<T>(body);
     if (!page) return std::move(page).error();
-    size.read += response.body.size();
+    size.read += body.size();
     for (const T& object : page->items)
       if (auto checked = check_selected(options.field_selector, object); !checked) return std::move(checked).error();
     if (wanted) std::erase_if(page->items, [&](const T& object) { return !wanted(object); });
@@ -218,11 +221,11 @@ Task<List<T>> Client::list(ListOptions options, TimePoint deadline, Duration pag
     if (const auto limit = excess_of(Kind<T>::budget, size)) {
       std::string part;
       if constexpr (requires { Kind<T>::largest_part(all.items); }) part = Kind<T>::largest_part(all.items);
-      return too_much(Kind<T>::api, options.ns, *limit, part, response.body);
+      return too_much(Kind<T>::api, options.ns, *limit, part, body);
     }
     return std::move(page->meta.continue_token);
   };
-  CO_CHECK(co_await read_all(Kind<T>::api, options, deadline, page_timeout, std::move(reading)));
+  CO_CHECK(co_await list_pages(Kind<T>::api, options, deadline, page_timeout, std::move(pages)));
   co_return all;
 }
 

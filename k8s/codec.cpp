@@ -97,6 +97,17 @@ Result<> decode_write_answer(std::string_view text, std::string_view kind) {
       fmt::format("the status of the server's Status object is '{}', expected Success or Failure", status));
 }
 
+Result<std::string> decode_continue_token(std::string_view list) {
+  static constexpr std::array<std::string_view, 1> objects = {"items"};
+  const auto json = codec::parse(list, objects);
+  if (!json) return json.error();
+  Problem problem;
+  auto token = Object(**json, "the list", problem).object("metadata").string("continue");
+  if ((*json)->is_null()) problem.note("the list is null, not an object");
+  if (problem.text.empty()) return token;
+  return codec::decode_error(problem.text);
+}
+
 std::string longest_object(std::string_view list) {
   const auto json = codec::parse(list);
   if (!json || !(*json)->is_object()) return {};

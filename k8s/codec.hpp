@@ -47,6 +47,10 @@ Result<Self> decode_self_review(std::string_view json);
 // deletions) or an object of the given kind; otherwise fails with Errc::decode.
 Result<> decode_write_answer(std::string_view json, std::string_view kind = "Pod");
 
+// Returns metadata.continue of a list, without a look at its objects: empty for the last page. Fails with Errc::decode
+// if the text is no JSON object or the token is no text.
+Result<std::string> decode_continue_token(std::string_view list);
+
 // Returns namespace (if it has one), name and size of the longest object of a list, for messages:
 // "haulout/haulout-default-7 (1229 kB)". Returns an empty string if the list has no objects or cannot be parsed. Parses
 // the whole list once more.

@@ -337,59 +337,69 @@ namespace {
 
 using Essence = Object (*)(const Json&);
 
-// How often a list with an expired continue token is restarted before it is requested without pages. As in k8s::Client;
-// client-go restarts only once.
-constexpr int restarts_before_unpaged = 2;
+// Keys of objects and arrays that essence_of_pod() and essence_of_node() do not keep, and that are most of a list. They
+// are not even built. A label of such a name is kept, because its value is a text.
+constexpr std::array<std::string_view, 14> beside_the_essence = {"managedFields",
+                                                                 "annotations",
+                                                                 "containerStatuses",
+                                                                 "initContainerStatuses",
+                                                                 "ephemeralContainerStatuses",
+                                                                 "ephemeralContainers",
+                                                                 "volumeMounts",
+                                                                 "env",
+                                                                 "livenessProbe",
+                                                                 "readinessProbe",
+                                                                 "startupProbe",
+                                                                 "images",
+                                                                 "volumesAttached",
+                                                                 "volumesInUse"};
 
-struct Collection {
-  std::string path;
-  std::string_view kind;
-  Essence essence;
-};
+// Parses a list without what is beside the essence of its items. The result is discarded if the text is not JSON.
+Json parse_list(const std::string& text) {
+  using Event = Json::parse_event_t;
+  bool beside = false;
+  const auto is_kept = [&](int, Event event, const Json& parsed) {
+    if (event == Event::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      beside = std::find(beside_the_essence.begin(), beside_the_essence.end(), key) != beside_the_essence.end();
+      return true;
+    }
+    const bool begins = event == Event::object_start || event == Event::array_start;
+    return !(std::exchange(beside, false) && begins);
+  };
+  return Json::parse(text, is_kept, false);
+}
 
-// Adds the items of one page to `into`, and returns the token of the next page. Fails with Errc::decode if the body is
+// Adds the items of a page to `into`, and returns the token of the next page. Fails with Errc::decode if the body is
 // not a list of this kind or if `items` is missing; null means an empty list.
-Result<std::string> read_page(const std::string& body, const Collection& what, std::vector<Object>& into) {
-  const Json list = Json::parse(body, nullptr, false);
+Result<std::string> read_page(const std::string& body, std::string_view wanted, Essence essence,
+                              std::vector<Object>& into) {
+  const Json list = parse_list(body);
   const std::string kind = text(list, "/kind");
-  if (kind != what.kind)
-    return Error(Errc::decode, fmt::format("expected an object of kind {}, got {}", what.kind,
+  if (kind != wanted)
+    return Error(Errc::decode, fmt::format("expected an object of kind {}, got {}", wanted,
                                            kind.empty() ? "none with a kind" : "kind " + kind));
   const auto items = list.find("items");
   if (items == list.end() || !(items->is_array() || items->is_null()))
-    return Error(Errc::decode, fmt::format("{} has no list in its field \"items\"", what.kind));
-  for (const Json& item : *items) into.push_back(what.essence(item));
+    return Error(Errc::decode, fmt::format("{} has no list in its field \"items\"", wanted));
+  for (const Json& item : *items) into.push_back(essence(item));
   return text(list, "/metadata/continue");
 }
 
-Task<std::vector<Object>> list_pages(k8s::Client& client, Collection what, std::uint32_t page_size,
-                                     TimePoint deadline) {
+template <class T>
+Task<std::vector<Object>> list(k8s::Client& client, std::string field_selector, Essence essence,
+                               std::uint32_t page_size, TimePoint deadline) {
+  const std::string kind = std::string(k8s::Kind<T>::name) + "List";
   std::vector<Object> all;
-  std::string token;
-  do {
-    http::Request request;
-    request.target = what.path;
-    char separator = what.path.find('?') == std::string::npos ? '?' : '&';
-    if (page_size != 0) request.target += fmt::format("{}limit={}", std::exchange(separator, '&'), page_size);
-    if (!token.empty()) request.target += fmt::format("{}continue={}", separator, k8s::percent_encode(token));
-    request.headers.set("Accept", "application/json");
-    const TimePoint page_deadline = std::min(deadline, saturating_add(client.clock().now(), k8s::longest_page));
-    CO_TRY(const auto response, co_await client.transport().round_trip(std::move(request), page_deadline));
-    if (auto failure = k8s::failure_of(response, client.clock().wall_now())) co_return std::move(*failure);
-    CO_TRY(auto next, read_page(response.body, what, all));
-    if (!next.empty() && next == token)
-      co_return Error(Errc::decode, "the list never ends: the server sent the same continue token twice");
-    token = std::move(next);
-  } while (!token.empty());
+  k8s::Client::Pages pages;
+  pages.begin = [&] { all.clear(); };
+  pages.take = [&](const std::string& page) { return read_page(page, kind, essence, all); };
+  k8s::ListOptions options;
+  options.field_selector = std::move(field_selector);
+  options.limit = page_size;
+  CO_CHECK(
+      co_await client.list_pages(k8s::Kind<T>::api, std::move(options), deadline, k8s::longest_page, std::move(pages)));
   co_return all;
-}
-
-Task<std::vector<Object>> list(k8s::Client& client, Collection what, std::uint32_t page_size, TimePoint deadline) {
-  for (int restarts = 0;; ++restarts) {
-    auto all = co_await list_pages(client, what, page_size, deadline);
-    if (all || !k8s::is_expired(all.error()) || page_size == 0) co_return all;
-    if (restarts == restarts_before_unpaged) page_size = 0;
-  }
 }
 
 }  // namespace
@@ -397,13 +407,11 @@ Task<std::vector<Object>> list(k8s::Client& client, Collection what, std::uint32
 Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
                                     TimePoint deadline) {
   ClusterView view;
-  auto nodes = co_await list(client, {"/api/v1/nodes", "NodeList", essence_of_node}, page_size, deadline);
+  auto nodes = co_await list<k8s::Node>(client, {}, essence_of_node, page_size, deadline);
   if (!nodes) co_return std::move(nodes).error().with_context("the nodes of the cluster could not be listed");
   view.nodes = *std::move(nodes);
-  auto pods = co_await list(
-      client,
-      {"/api/v1/pods?fieldSelector=status.phase!%3DSucceeded%2Cstatus.phase!%3DFailed", "PodList", essence_of_pod},
-      page_size, deadline);
+  auto pods = co_await list<k8s::Pod>(client, "status.phase!=Succeeded,status.phase!=Failed", essence_of_pod, page_size,
+                                      deadline);
   if (!pods) co_return std::move(pods).error().with_context("the pods of the cluster could not be listed");
   view.pods = *std::move(pods);
   co_return judge(view, question);

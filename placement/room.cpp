@@ -371,13 +371,17 @@ void Room::renew(const Object& node) {
 // The result must contain every node that could take the pod, except closed ones (close()); fit.cpp closes each
 // cordoned node. So this function ignores anti-affinity, taints, spec.unschedulable and the Ready condition, because a
 // scheduler other than kube-scheduler may not check these.
+// Goes through the pods of a node (Counted::without_lower) only if the free capacity does not suffice: nodes may have
+// thousands of pods.
 Sites Room::candidates(const Json& pod) const {
   const Wish wish{pod, requests_of(pod), {}, {}, false};
-  const Counted counted = preempts(pod) ? Counted::without_lower : Counted::standing;
+  const auto suffices = [&](const Site& site) {
+    return missing(wish, site, Counted::standing).empty() ||
+           (preempts(pod) && missing(wish, site, Counted::without_lower).empty());
+  };
   Sites result;
   result.reserve(sites_.size());
-  for (const Site& site : sites_)
-    result.push_back(!site.closed && wants_node(pod, *site.node) && missing(wish, site, counted).empty());
+  for (const Site& site : sites_) result.push_back(!site.closed && wants_node(pod, *site.node) && suffices(site));
   return result;
 }
 

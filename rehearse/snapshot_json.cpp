@@ -1,8 +1,8 @@
 #include "rehearse/snapshot.hpp"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
+#include "k8s/codec.hpp"
 #include "k8s/status.hpp"
 #include "sim/objects.hpp"
 
@@ -31,33 +31,23 @@ constexpr Kind kinds[] = {
     {"resourcequotas"},
 };
 
-std::string path_of(const Kind& kind) {
+Task<std::vector<std::string>> list(k8s::Client& client, Kind kind, TimePoint deadline) {
   const sim::ResourceInfo& info = *sim::find_resource(kind.resource);
-  return fmt::format("{}/{}/{}", info.group.empty() ? "/api" : "/apis", info.api_version(), info.resource);
-}
-
-Result<std::string> continue_token(const std::string& list) {
-  const auto json = nlohmann::json::parse(list, nullptr, false);
-  if (!json.is_object()) return Error(Errc::decode, "a list of the API server is not a JSON object");
-  const auto metadata = json.find("metadata");
-  if (metadata == json.end() || !metadata->is_object()) return std::string();
-  const auto token = metadata->find("continue");
-  return token != metadata->end() && token->is_string() ? token->get<std::string>() : std::string();
-}
-
-Task<std::vector<std::string>> list(http::Transport& transport, Clock& clock, Kind kind, TimePoint deadline) {
+  const std::string group_version = info.api_version();
+  const k8s::Api api{.group_version = group_version,
+                     .plural = info.resource,
+                     .scope = info.namespaced ? k8s::Scope::namespaced : k8s::Scope::cluster,
+                     .kind = info.kind,
+                     .many = info.resource};
   std::vector<std::string> pages;
-  std::string token;
-  do {
-    http::Request request;
-    request.target =
-        fmt::format("{}?limit=500{}", path_of(kind), token.empty() ? "" : "&continue=" + k8s::percent_encode(token));
-    request.headers.set("Accept", "application/json");
-    CO_TRY(auto response, co_await transport.round_trip(std::move(request), deadline));
-    if (auto failure = k8s::failure_of(response, clock.wall_now())) co_return std::move(*failure);
-    CO_TRY(token, continue_token(response.body));
-    pages.push_back(std::move(response.body));
-  } while (!token.empty());
+  k8s::Client::Pages reader;
+  reader.begin = [&] { pages.clear(); };
+  reader.take = [&](std::string& page) {
+    auto token = k8s::decode_continue_token(page);
+    if (token) pages.push_back(std::move(page));
+    return token;
+  };
+  CO_CHECK(co_await client.list_pages(api, {.limit = k8s::usual_page}, deadline, k8s::longest_page, std::move(reader)));
   co_return pages;
 }
 
@@ -68,7 +58,7 @@ Task<SnapshotRead> read_snapshot(k8s::Client& client, TimePoint deadline, std::v
   std::vector<Kind> all(std::begin(kinds), std::end(kinds));
   for (const std::string& kind : more) all.push_back({kind});
   for (const Kind& kind : all) {
-    auto pages = co_await list(client.transport(), client.clock(), kind, deadline);
+    auto pages = co_await list(client, kind, deadline);
     if (!pages && k8s::is_forbidden(pages.error()) && !kind.needed) {
       read.left_out.push_back(fmt::format("{}: {}", kind.resource, pages.error().message()));
       continue;

@@ -49,6 +49,7 @@ class World:
     quick_limit: float = 8.0
     exits: tuple = ()  # the allowed exit codes; empty if `expect` decides
     odd_shapes: float = 0.0  # share of the objects that the server sends in an odd form
+    weight: int = 0  # bytes that each pod has more than it needs; a page of such pods is longer than a client reads
     wrong_types: bool = False
 
     def arguments(self, port, home="HOME"):
@@ -65,6 +66,9 @@ class World:
             (home / name).write_text(text, encoding="utf-8")
 
     def shape(self, plural, item):
+        if self.weight and plural == "pods":
+            padding = {"example.com/config": "x" * self.weight}
+            item = {**item, "metadata": {**item["metadata"], "annotations": {**item["metadata"].get("annotations", {}), **padding}}}
         rng = random.Random(f"{self.seed} {plural} {item['metadata']['uid']}")
         return odd(rng, plural, item, self.wrong_types) if rng.random() < self.odd_shapes else item
 
@@ -97,6 +101,13 @@ def form_gangs(world):
     world.flags.append("--gangs=" + rng.choice(["evict", "evict", "wait", "refuse"]))
 
 
+def add_weight(world):
+    """Makes the pods of some worlds so large that few of them fit in one answer. Draws from a source of its own."""
+    rng = random.Random(f"weight {world.seed}")
+    if world.theme in ("calm", "one_fault", "weather", "retired") and rng.random() < 0.1:
+        world.weight = rng.choice([200_000, 700_000, 1_400_000])
+
+
 def make(seed, theme, later):
     rng = random.Random(f"world {seed}")
     cluster = Cluster(random.Random(f"cluster {seed}"), later)
@@ -111,6 +122,7 @@ def make(seed, theme, later):
         world.flags = [flag for flag in world.flags if flag != "--uncordon-on-failure"]
     if world.expect == "open" and world.command == "drain":
         form_gangs(world)
+    add_weight(world)
     # Drains in worlds with an open result need a deadline, so that they end.
     if world.expect == "open" and world.command in ("drain", "retire") and not world.has("--timeout"):
         world.flags.append("--timeout=" + rng.choice(["4s", "7s"]))

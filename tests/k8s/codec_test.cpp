@@ -287,6 +287,22 @@ TEST(Codec, WhatIsCutAnywhereIsRefused) {
   }
 }
 
+TEST(Codec, TheContinueTokenIsReadWithoutTheObjects) {
+  EXPECT_EQ(*decode_continue_token(R"({"metadata":{"continue":"t"},"items":[{"metadata":{"continue":"other"}}]})"),
+            "t");
+  EXPECT_EQ(*decode_continue_token(R"({"items":[1,"x",{}],"metadata":{"resourceVersion":"1"}})"), "");
+  EXPECT_EQ(*decode_continue_token(R"({"items":null})"), "");
+  std::string many = "0";
+  for (int i = 0; i < 400'000; ++i) many += ",0";
+  EXPECT_EQ(*decode_continue_token(R"({"items":[)" + many + R"(],"metadata":{"continue":"t"}})"), "t");
+  for (const char* odd :
+       {"", "[]", "null", "x", R"({"metadata":[]})", R"({"metadata":{"continue":7}})", R"({"items":[)"}) {
+    const auto token = decode_continue_token(odd);
+    ASSERT_FALSE(token) << odd;
+    EXPECT_EQ(token.error().code(), Errc::decode) << odd;
+  }
+}
+
 // P12: an object with too many JSON values is refused, because each value takes more memory than its text. Commas and
 // brackets inside a string do not count as values.
 TEST(Codec, TooManyValuesAreRefusedAndAreCountedOutsideStrings) {

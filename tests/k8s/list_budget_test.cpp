@@ -125,6 +125,21 @@ TEST_F(ListBudgetTest, APageThatIsTooLongIsReadInParts) {
   EXPECT_THAT(target(5), HasSubstr("limit=50"));
 }
 
+// The user has disabled paging, but the whole list is longer than an answer may be.
+TEST_F(ListBudgetTest, AListWithoutPagesThatIsTooLongIsReadInPages) {
+  too_long();
+  too_long();
+  leases(lease(1, ""), "t1");
+  leases(lease(2, ""));
+  const auto list = run(client.list<Lease>({.label_selector = "", .limit = 0, .ns = "haulout"}, soon));
+  ASSERT_TRUE(list) << list.error().message();
+  EXPECT_THAT(list->items, SizeIs(2));
+  EXPECT_THAT(target(0), Not(HasSubstr("limit=")));
+  EXPECT_THAT(target(1), HasSubstr("limit=500"));
+  EXPECT_THAT(target(2), HasSubstr("limit=62"));
+  EXPECT_THAT(target(3), AllOf(HasSubstr("limit=124"), HasSubstr("continue=t1")));
+}
+
 // A page with too many JSON values is treated like a page that is too long, because each value takes more memory than
 // its text.
 TEST_F(ListBudgetTest, APageOfTooManyValuesIsReadInParts) {
