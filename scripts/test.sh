@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 
 # Each step runs in a shell of its own. So a failure ends only its step, and the next step still runs. A step that counts
-# its tests writes "PASSED FAILED" to $counts; any other step counts as one test. Everything about step N is in the files
-# build/results/step-N.*, from which the summary is made.
+# its tests writes "PASSED FAILED" to $counts, and below it the names of the tests that failed, each in a line of its own;
+# any other step counts as one test. Everything about step N is in the files build/results/step-N.*, from which the summary
+# is made.
 begun=0
 counts=build/results/counts
 beside_pid=""
@@ -69,10 +70,11 @@ join_beside() {
   cat build/results/beside.log >&2
 }
 
-# Prints the end of the output of each failed step, because that output may be far above, and then the summary. Returns 0 if
-# at least one test passed and none failed. A step that began and did not end has failed.
+# Prints the end of the output of each failed step, because that output may be far above, and then the summary. Its last lines
+# name what failed, because some services show only the end of a long output. Returns 0 if at least one test passed and none
+# failed. A step that began and did not end has failed.
 summary() {
-  local number file name status took busy ok bad verdict passed=0 failed=0 lines=()
+  local number file name status took busy ok bad verdict passed=0 failed=0 lines=() names=() most_names=20
   for number in $(find build/results -name 'step-*.name' | tr -dc '0-9\n' | sort -n); do
     file=build/results/step-$number
     name=$(<"$file.name") status=1 took=0 busy=0 ok=0 bad=0 verdict=ok
@@ -85,6 +87,7 @@ summary() {
       verdict=FAILED
       say "what failed: $name (the end of $file.log)"
       tail -n 40 "$file.log" >&2 || true
+      while IFS= read -r line; do names+=("$name: $line"); done < <(tail -n +2 "$file.counts" 2>/dev/null)
     elif ((ok == 0)); then
       verdict="NOT RUN"
     fi
@@ -93,6 +96,8 @@ summary() {
   say "summary: duration, processor time, step"
   for line in "${lines[@]}"; do note "$line"; done
   note "$(printf '%-7s %5d s' "in all" "$SECONDS")"
+  for line in "${names[@]:0:most_names}"; do warn "$line"; done
+  if ((${#names[@]} > most_names)); then warn "and $((${#names[@]} - most_names)) more"; fi
   ((passed + failed > 0)) || warn "no test ran"
   printf '%d passed, %d failed\n' "$passed" "$failed"
   ((failed == 0 && passed > 0))

@@ -172,6 +172,13 @@ for _ in 1 2 3 4 5 6 7 8; do
   check "the summary has what failed to its end" 1 "this is why" bash -euo pipefail -c "steps says_why"
 done
 unset -f tee
+names_two() { printf '3 2\none case\nanother\n' >"$counts"; return 1; }
+names_many() { { echo "0 23"; seq -f 'case %g' 23; } >"$counts"; return 1; }
+export -f names_two names_many
+check "the last lines name what failed" 1 "names_two: one case" bash -euo pipefail -c "steps counts_seven names_two"
+check "and count it" 1 "10 passed, 2 failed" bash -euo pipefail -c "steps counts_seven names_two"
+check "only some of many are named" 1 "and 3 more" bash -euo pipefail -c "steps names_many"
+check "and no more" 1 "!case 21" bash -euo pipefail -c "steps names_many"
 check "a step ends where it fails" 1 "!went on" bash -euo pipefail -c "steps fails_early"
 check "what did not run is said" 0 "NOT RUN" bash -euo pipefail -c "steps cannot_run counts_seven"
 check "steps run beside each other" 0 "10 passed, 0 failed" timeout 60 bash -euo pipefail -c "steps_beside waits_for_the_other lets_it_go"
