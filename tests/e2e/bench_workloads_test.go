@@ -15,11 +15,16 @@ type workload struct {
 	deployments int // Deployments or StatefulSets that own the pods
 	disks       int // one for each pod, or none
 	held        int // pods with one more eviction request, sent while the budget is exhausted: a webhook may react to it
+	others      int // pods of the same namespace on other nodes, which the drain leaves alone
 	build       func(*setup)
 	meanwhile   func(context.Context, *World) error
 	// Limits of haulout's wall time and processor time as a share of kubectl's in the same run, with --settle 0 (kubectl
 	// has no settle time); 0: no limit.
 	wall, cpu float64
+	// The same limit with guards, if it is not guardsCost times cpu.
+	guardedCPU float64
+	// Only runs if HAULOUT_BENCH_ONLY names it: it takes a quarter of an hour.
+	large bool
 }
 
 func workloads() []workload {
@@ -91,6 +96,16 @@ func workloads() []workload {
 						})
 					}
 					s.add(5, WithClaims("data", StatefulSet(set, 5, Annotate(TerminatesAfter, "2s"))))
+				}
+			},
+		},
+		{
+			name: "thousand", title: "1,000 pods of 2 s, ten wide budgets, and 9,000 other pods in the namespace",
+			pods: 1000, others: 9000, deployments: 10, large: true, wall: 0.35, cpu: 0.50, guardedCPU: 2.00,
+			build: func(s *setup) {
+				for i := range 10 {
+					name := fmt.Sprintf("web%d", i)
+					s.add(100, Budget(name, "100%"), Deployment(name, 100, Annotate(TerminatesAfter, "2s")))
 				}
 			},
 		},

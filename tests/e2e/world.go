@@ -128,8 +128,10 @@ func (w *World) create(ctx context.Context, object any) (err error) {
 // Settle waits until so many pods run or have finished, every budget counts them, and pods may go to each Ready node. A
 // pod that was bound by hand can run on a node to which the scheduler does not yet send pods.
 func (w *World) Settle(ctx context.Context, pods int) error {
-	// Pods of a StatefulSet that wait for each other, with their minReadySeconds, take half a minute.
-	return UntilWithin(ctx, time.Minute, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
+	// Pods of a StatefulSet that wait for each other, with their minReadySeconds, take half a minute. Of many pods, two
+	// busy processors create and start a hundred in a second.
+	limit := time.Minute + time.Duration(pods)*10*time.Millisecond
+	return UntilWithin(ctx, limit, fmt.Sprintf("%d pods of %s run", pods, w.Name), func() (bool, error) {
 		nodes, err := w.Client.CoreV1().Nodes().List(ctx, metav1.ListOptions{LabelSelector: poolLabel + "=" + w.Name})
 		if err != nil {
 			return false, err
