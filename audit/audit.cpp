@@ -272,10 +272,12 @@ Result<Report> audit(AuditInput input) {
   return report;
 }
 
-void forget_known(Report& report, const std::vector<std::string>& keys) {
-  const std::set<std::string> known(keys.begin(), keys.end());
-  for (Owner& owner : report.owners)
-    report.known += std::erase_if(owner.findings, [&](const Finding& finding) { return known.contains(finding.key); });
+void forget_known(Report& report, const Baseline& baseline) {
+  const auto is_known = [&](const Finding& finding) {
+    const auto before = baseline.find(finding.key);
+    return before != baseline.end() && finding.severity <= before->second;
+  };
+  for (Owner& owner : report.owners) report.known += std::erase_if(owner.findings, is_known);
   std::erase_if(report.owners, [](const Owner& owner) { return owner.findings.empty(); });
 }
 

@@ -26,7 +26,8 @@ struct AuditInput {
 // Fails with Errc::decode if the snapshot is unusable.
 Result<Report> audit(AuditInput input);
 
-// Removes the findings whose keys are among `keys`, and counts them in Report::known. The verdicts of nodes stay.
-void forget_known(Report& report, const std::vector<std::string>& keys);
+// Removes the findings that the baseline has, and counts them in Report::known. A finding stays if it is worse than in
+// the baseline. The verdicts of nodes stay.
+void forget_known(Report& report, const Baseline& baseline);
 
 }  // namespace haulout::audit

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <compare>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -77,6 +78,9 @@ struct NodeResult {
   std::vector<std::string> without_room{};  // pods that have no node after the drain
   std::vector<Step> timeline{};
 };
+
+// The findings of an earlier audit: key → severity.
+using Baseline = std::map<std::string, Severity>;
 
 struct Report {
   WallTime time{};            // time of the snapshot

@@ -1,4 +1,6 @@
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/audit/audit_report.hpp"
@@ -73,6 +75,12 @@ Json summary_of(const audit::Report& report) {
           {"findingsInBaseline", report.known}};
 }
 
+audit::Severity severity_of(const nlohmann::json& name) {
+  for (const auto severity : {audit::Severity::note, audit::Severity::risk})
+    if (name == to_string(severity)) return severity;
+  return audit::Severity::blocks;
+}
+
 }  // namespace
 
 std::string audit_json(const audit::Report& report) {
@@ -91,7 +99,7 @@ std::string audit_json(const audit::Report& report) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + '\n';
 }
 
-Result<std::vector<std::string>> baseline_keys(const std::string& text) {
+Result<audit::Baseline> read_baseline(const std::string& text) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   const auto member = [](const nlohmann::json& object, const char* key) {
     const auto found = object.is_object() ? object.find(key) : object.end();
@@ -100,11 +108,16 @@ Result<std::vector<std::string>> baseline_keys(const std::string& text) {
   const auto owners = member(json, "owners");
   if (member(json, "kind") != "Audit" || !owners.is_array())
     return Error(Errc::decode, "it is not the output of haulout audit -o json");
-  std::vector<std::string> keys;
+  audit::Baseline baseline;
   for (const auto& owner : owners)
-    for (const auto& finding : member(owner, "findings"))
-      if (const auto key = member(finding, "key"); key.is_string()) keys.push_back(key.get<std::string>());
-  return keys;
+    for (const auto& finding : member(owner, "findings")) {
+      const auto key = member(finding, "key");
+      if (!key.is_string()) continue;
+      const audit::Severity severity = severity_of(member(finding, "severity"));
+      const auto [known, is_new] = baseline.try_emplace(key.get<std::string>(), severity);
+      if (!is_new) known->second = std::max(known->second, severity);
+    }
+  return baseline;
 }
 
 }  // namespace haulout::cli

@@ -9,14 +9,14 @@
 namespace haulout::cli {
 namespace {
 
-// Reads the keys of the findings that are known. Fails with Errc::invalid.
-Result<std::vector<std::string>> known_keys(const std::string& file) {
-  if (file.empty()) return std::vector<std::string>();
+// Fails with Errc::invalid.
+Result<audit::Baseline> baseline_of(const std::string& file) {
+  if (file.empty()) return audit::Baseline();
   const auto text = read_whole_file(file);
   if (!text) return Error(Errc::invalid, "--baseline " + text.error().message());
-  auto keys = baseline_keys(*text);
-  if (!keys) return Error(Errc::invalid, "--baseline " + file + " cannot be used: " + keys.error().message());
-  return keys;
+  auto baseline = read_baseline(*text);
+  if (!baseline) return Error(Errc::invalid, "--baseline " + file + " cannot be used: " + baseline.error().message());
+  return baseline;
 }
 
 std::vector<std::string> team_labels_of(const AuditSettings& settings) {
@@ -40,8 +40,8 @@ void print(Console& console, agent::Sink& out, const Settings& settings, const a
 int audit_cluster(agent::Process& process, Console& console, const Settings& settings, const RunToEnd& run) {
   auto config = config_of(console, settings.rehearse);
   if (!config) return agent::exit_usage;
-  const auto known = known_keys(settings.audit.baseline);
-  if (!known) return failed(console, known.error(), agent::exit_usage);
+  const auto baseline = baseline_of(settings.audit.baseline);
+  if (!baseline) return failed(console, baseline.error(), agent::exit_usage);
   SnapshotGot got = get_snapshot(process, console, settings, run, {.directories = true, .more = {"services", "jobs"}});
   if (!got.snapshot) return got.exit_code;
   auto report = audit::audit(
@@ -52,7 +52,7 @@ int audit_cluster(agent::Process& process, Console& console, const Settings& set
        .team_labels = team_labels_of(settings.audit),
        .rehearse_at_most = settings.audit.no_rehearse ? 0 : static_cast<std::size_t>(settings.audit.rehearse_at_most)});
   if (!report) return failed(console, report.error(), agent::exit_connection);
-  audit::forget_known(*report, *known);
+  audit::forget_known(*report, *baseline);
   print(console, process.out, settings, *report);
   const int code = exit_code(*report, settings.audit.fail_on);
   return code == agent::exit_done ? got.exit_code : code;

@@ -16,8 +16,9 @@ std::vector<std::string> audit_lines(const audit::Report& report);
 
 // Returns the report as one JSON object of kind Audit (docs/output.md).
 std::string audit_json(const audit::Report& report);
-// Returns the keys of the findings in an earlier audit_json(). Fails with Errc::decode if the text is none.
-Result<std::vector<std::string>> baseline_keys(const std::string& text);
+// Returns the findings in an earlier audit_json(). One whose severity cannot be read counts as the worst. Fails with
+// Errc::decode if the text is none.
+Result<audit::Baseline> read_baseline(const std::string& text);
 
 // Returns the report for GitHub and other readers of SARIF 2.1.0: each finding is a result.
 std::string audit_sarif(const audit::Report& report);

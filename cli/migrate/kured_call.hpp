@@ -29,6 +29,7 @@ struct KuredStray {
   std::string spelled;
   Outcome outcome = Outcome::unknown;
   std::string why;
+  bool protects = false;  // it keeps kured from some nodes
 };
 
 struct KuredCall {
@@ -38,6 +39,7 @@ struct KuredCall {
   std::vector<std::string> variable_sets{};  // ConfigMaps and Secrets with variables that were not read: "Secret kured"
   std::vector<KuredMount> mounts{};
   std::vector<KuredStray> unused_values{};  // of the values of the chart, those that do not reach kured
+  std::vector<KuredStray> placement{};      // what keeps kured from nodes on which Haulout's agents would run
 };
 
 // An option that was given.

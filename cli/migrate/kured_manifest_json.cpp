@@ -137,6 +137,38 @@ std::string name_of(const Json& daemon_set) {
   return printable((ns.empty() ? "" : ns + "/") + text(metadata, "name"));
 }
 
+bool tolerates_control_planes(const Json& tolerations) {
+  if (!tolerations.is_array()) return false;
+  return std::ranges::any_of(tolerations, [](const Json& toleration) {
+    const std::string key = text(toleration, "key");
+    return key == "node-role.kubernetes.io/control-plane" || (key.empty() && text(toleration, "operator") == "Exists");
+  });
+}
+
+// Returns what keeps kured from nodes on which Haulout's agents would run: these run on every Linux node, whatever its
+// taints. `pod` is the spec of kured's pods, or the values of its chart, which have the same keys.
+std::vector<KuredStray> placement_of(const Json& pod, bool tolerates_unless_said) {
+  std::vector<KuredStray> rows;
+  const auto add = [&](std::string spelled, std::string_view what, std::string_view way_out) {
+    rows.push_back({std::move(spelled), Outcome::decide,
+                    fmt::format("kured {}, and Haulout's agents run on every Linux node: {}", what, way_out), true});
+  };
+  Json selector = member(pod, "nodeSelector");
+  if (selector.is_object()) selector.erase("kubernetes.io/os");
+  if (selector.is_object() && !selector.empty())
+    add("nodeSelector " + selector.dump(-1, ' ', false, Json::error_handler_t::replace),
+        "runs only on the nodes that it selects", "set it for their DaemonSet, too");
+  if (member(member(member(pod, "affinity"), "nodeAffinity"), "requiredDuringSchedulingIgnoredDuringExecution")
+          .is_object())
+    add("affinity.nodeAffinity", "runs only on the nodes that it selects", "set it for their DaemonSet, too");
+  const Json& tolerations = member(pod, "tolerations");
+  if (!(tolerations.is_null() && tolerates_unless_said) && !tolerates_control_planes(tolerations))
+    add("tolerations", "does not run on control-plane nodes, because it does not tolerate their taint",
+        "if the control plane is to be left alone, keep the pool control-plane paused (haulout pause --pool "
+        "control-plane)");
+  return rows;
+}
+
 Result<KuredCall> call_of(const Json& daemon_set) {
   KuredCall call{.from = "DaemonSet " + name_of(daemon_set)};
   const Json* container = kured_container(daemon_set);
@@ -150,6 +182,7 @@ Result<KuredCall> call_of(const Json& daemon_set) {
   call.variables = variables_of(member(*container, "env"));
   call.variable_sets = variable_sets_of(member(*container, "envFrom"));
   call.mounts = mounts_of(member(*container, "volumeMounts"), member(pod_spec_of(daemon_set), "volumes"));
+  call.placement = placement_of(pod_spec_of(daemon_set), false);
   return call;
 }
 
@@ -215,6 +248,7 @@ KuredCall call_of_values(const Json& values) {
   call.variables = variables_of(member(values, "extraEnvVars"));
   for (KuredMount& mount : mounts_of(member(values, "volumeMounts"), member(values, "volumes")))
     call.mounts.push_back(std::move(mount));
+  call.placement = placement_of(values, true);
   return call;
 }
 

@@ -87,6 +87,10 @@ Result<Migration> migrate_kured(KuredCall call) {
   }
   for (const KuredStray& stray : settings.strays())
     migration.options.push_back({"", {stray.spelled}, stray.outcome, stray.why});
+  for (const KuredStray& row : settings.call().placement) {
+    if (row.protects) lost.push_back(row.spelled.substr(0, row.spelled.find(' ')));
+    migration.options.push_back({"", {row.spelled}, row.outcome, row.why});
+  }
   if (!lost.empty()) {
     migration.held_back = true;
     draft.hold("max-unavailable", "0", fmt::format("no node is updated {} {}", held, joined(lost, ", ")));

@@ -132,9 +132,13 @@ TEST(Audit, TheBaselineHidesWhatItHas) {
   const Report before = audited(cluster.input());
   cluster.add_pod("other", "other", "n1", "");
   Report after = audited(cluster.input());
-  forget_known(after, {before.owners.front().findings.front().key});
+  const std::string key = before.owners.front().findings.front().key;
+  Report worse = after;
+  forget_known(after, {{key, Severity::risk}});
   EXPECT_THAT(brief(after), ElementsAre("risk UnmanagedPod shop/Pod/other"));
   EXPECT_EQ(after.known, 1U);
+  forget_known(worse, {{key, Severity::note}});
+  EXPECT_EQ(worse.known, 0U) << "the finding is worse than in the baseline";
 }
 
 World world_of(const ACluster& cluster) {

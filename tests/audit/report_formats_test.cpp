@@ -104,13 +104,18 @@ TEST(AuditFormats, Json) {
 }
 
 TEST(AuditFormats, ABaselineIsAnEarlierReport) {
-  const auto keys = baseline_keys(audit_json(sample()));
-  ASSERT_TRUE(keys);
-  EXPECT_THAT(*keys, ElementsAre("BudgetNeverOpens|shop|Deployment|web|shop/PodDisruptionBudget/web",
-                                 "UnmanagedPod|shop|Pod|bare|shop/Pod/bare"));
+  using audit::Severity;
+  const auto baseline = read_baseline(audit_json(sample()));
+  ASSERT_TRUE(baseline);
+  EXPECT_THAT(*baseline,
+              ElementsAre(Pair("BudgetNeverOpens|shop|Deployment|web|shop/PodDisruptionBudget/web", Severity::blocks),
+                          Pair("UnmanagedPod|shop|Pod|bare|shop/Pod/bare", Severity::risk)));
   for (const char* text : {"", "[]", "{}", R"({"kind": "Audit"})", R"({"kind": "Other", "owners": []})"})
-    EXPECT_FALSE(baseline_keys(text)) << text;
-  EXPECT_THAT(*baseline_keys(R"({"kind": "Audit", "owners": [1, {}, {"findings": [2, {"key": 3}]}]})"), ElementsAre());
+    EXPECT_FALSE(read_baseline(text)) << text;
+  EXPECT_THAT(*read_baseline(R"({"kind": "Audit", "owners": [1, {}, {"findings": [2, {"key": 3}]}]})"), ElementsAre());
+  EXPECT_THAT(*read_baseline(R"({"kind": "Audit", "owners": [{"findings": [{"key": "a"}, {"key": "b", "severity": 7},
+                                {"key": "c", "severity": "risk"}, {"key": "c", "severity": "note"}]}]})"),
+              ElementsAre(Pair("a", Severity::blocks), Pair("b", Severity::blocks), Pair("c", Severity::risk)));
 }
 
 TEST(AuditFormats, TheExitCodeIsThatOfTheWorstFinding) {

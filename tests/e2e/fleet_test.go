@@ -103,9 +103,17 @@ func (f *Fleet) expectUpdated(t *testing.T, version string, boots int, ns string
 func TestFleetInWaves(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, cluster)
-	// The others look for a slot again every ten seconds, so an update lasts longer than that.
 	f.startAgents(t, "--max-unavailable", "2", "--ramp", "1,1", "--settle", "15s")
-	f.offerAll(t, "1.1")
+	// The others get the update when the first one drains. If they asked for the slot at the same moment, they would show
+	// until their next look, half a minute later, that another node has just taken it.
+	must(t, f.Machines[0].Offer("1.1"))
+	must(t, Until(t.Context(), "the first node drains", func() (bool, error) {
+		node, err := f.Client.CoreV1().Nodes().Get(t.Context(), f.Machines[0].Node, getOptions)
+		return err == nil && node.Labels["haulout.dev/state"] == "draining", err
+	}))
+	for _, machine := range f.Machines[1:] {
+		must(t, machine.Offer("1.1"))
+	}
 	must(t, UntilWithin(t.Context(), 2*time.Minute, "a node waits for its wave", func() (bool, error) {
 		nodes, err := f.Client.CoreV1().Nodes().List(t.Context(), metav1.ListOptions{})
 		if err != nil {

@@ -5,8 +5,8 @@
 namespace haulout::fuzz {
 
 static void one(std::string_view input) {
-  const auto keys = cli::baseline_keys(std::string(input));
-  if (!keys) must(!keys.error().message().empty(), "an error says what it is");
+  const auto baseline = cli::read_baseline(std::string(input));
+  if (!baseline) must(!baseline.error().message().empty(), "an error says what it is");
 }
 
 static const Target target("baseline", one);

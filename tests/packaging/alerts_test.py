@@ -95,6 +95,11 @@ class Alerts(unittest.TestCase):
             else:
                 node.stay("idle", 13)
             node.silent(DAY, up)
+        # Their agents die while they keep their slots.
+        Node(story, "soaked").exists().stay("soaking", 13, "Soaking").silent(DAY, None)
+        Node(story, "broken").exists().stay("idle", 10).stay("degraded", 3, "RolledBack").silent(DAY, None)
+        # The machine was lost in its update, and the Node deleted.
+        Node(story, "deleted").stay("rebooting", 13).silent(DAY, None)
         Node(story, "failed").stay("idle", 5).stay("degraded", DAY, "RolledBack", "trouble")
         Node(story, "stuck").stay("draining", DAY, "Evicting")
         Node(story, "soaks").stay("soaking", DAY, "ConditionNotMet")
@@ -109,7 +114,7 @@ class Alerts(unittest.TestCase):
         unknown = labels_of("HauloutNeedUnknown", severity="warning", **Node(story, "blind").labels)
         cut_off = labels_of("HauloutCutOff", severity="warning", **Node(story, "alone").labels)
         never_ends = labels_of("HauloutDrainNeverEnds", severity="warning", node="blocked", code="BudgetNeverAllows")
-        lost = [labels_of("HauloutAgentLost", severity="critical", node=name) for name in ("lost", "gone")]
+        lost = [labels_of("HauloutAgentLost", severity="critical", node=name) for name in ("lost", "gone", "soaked", "broken")]
         soaks = labels_of("HauloutSoakHeldUp", severity="warning", node="soaks", reason="ConditionNotMet")
         trouble = labels_of("HauloutTrouble", severity="warning", node="trouble", reason="PauseUnknown")
         missing = labels_of("HauloutAgentMissing", severity="warning", node="dead")

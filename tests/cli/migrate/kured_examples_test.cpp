@@ -16,7 +16,9 @@ struct Example {
 std::string kured_with(const std::vector<std::string>& args) {
   std::string text =
       "kind: DaemonSet\nmetadata: {name: kured, namespace: kube-system}\nspec:\n  template:\n    spec:\n      volumes: "
-      "[{name: sentinel, hostPath: {path: /var/run}}]\n      containers:\n      - name: kured\n        volumeMounts: "
+      "[{name: sentinel, hostPath: {path: /var/run}}]\n      tolerations: [{key: "
+      "node-role.kubernetes.io/control-plane, effect: NoSchedule}]\n      containers:\n      - name: kured\n        "
+      "volumeMounts: "
       "[{name: sentinel, mountPath: /sentinel}]\n        command:\n        - /usr/bin/kured\n";
   for (const std::string& arg : args) text += "        - " + arg + "\n";
   return text;
@@ -57,7 +59,8 @@ const std::vector<Example>& examples() {
        "window: Sat,Sun 02:00-05:00 Europe/Berlin\n",
        {}},
       {"kubereboot/kured#105, the file is not mounted",
-       "kind: DaemonSet\nmetadata: {name: kured}\nspec: {template: {spec: {containers: [{name: kured, command: "
+       "kind: DaemonSet\nmetadata: {name: kured}\nspec: {template: {spec: {tolerations: [{operator: Exists}], "
+       "containers: [{name: kured, command: "
        "[/usr/bin/kured, --period=18h, '--reboot-days=su,sa', --reboot-sentinel=/var/run/reboot-required]}]}}}\n",
        "window: Sat,Sun 00:00-24:00\n",
        {}},

@@ -87,6 +87,46 @@ std::string daemon_set(const std::string& name, const std::string& container) {
          container + "]}}}}";
 }
 
+// Haulout's agents run on every Linux node. What keeps kured from some of them must not get lost.
+TEST(KuredManifestTest, TheNodesOnWhichKuredRunsAreARow) {
+  const auto rows_for = [](const std::string& spec) {
+    const std::string text = R"({"kind":"DaemonSet","metadata":{"name":"kured"},"spec":{"template":{"spec":{)" + spec +
+                             R"("containers":[{"name":"kured"}]}}}})";
+    const auto migration = migrate_kured(call_in(text));
+    EXPECT_TRUE(migration);
+    std::vector<std::string> rows;
+    for (const MigratedOption& option : migration->options) {
+      EXPECT_EQ(option.outcome, Outcome::decide);
+      rows.push_back(option.spelled.front());
+    }
+    EXPECT_EQ(migration->held_back, !rows.empty());
+    EXPECT_EQ(config_of(*migration).max_unavailable, rows.empty() ? "1" : "0");
+    return rows;
+  };
+  const std::string tolerant =
+      R"("tolerations":[{"key":"node-role.kubernetes.io/control-plane","effect":"NoSchedule"}],)";
+  EXPECT_THAT(rows_for(tolerant), IsEmpty());
+  EXPECT_THAT(rows_for(R"("tolerations":[{"operator":"Exists"}],)"), IsEmpty());
+  EXPECT_THAT(rows_for(""), ElementsAre("tolerations"));
+  EXPECT_THAT(rows_for(R"("tolerations":[{"key":"gpu","operator":"Exists"}],)"), ElementsAre("tolerations"));
+  EXPECT_THAT(rows_for(tolerant + R"("nodeSelector":{"kubernetes.io/os":"linux"},)"), IsEmpty());
+  EXPECT_THAT(rows_for(tolerant + R"("nodeSelector":{"kubernetes.io/os":"linux","role":"worker"},)"),
+              ElementsAre(R"(nodeSelector {"role":"worker"})"));
+  EXPECT_THAT(
+      rows_for(tolerant + R"("affinity":{"nodeAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[]}},)"),
+      IsEmpty());
+  EXPECT_THAT(
+      rows_for(tolerant + R"("affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{}}},)"),
+      ElementsAre("affinity.nodeAffinity"));
+}
+
+// The chart tolerates control planes by default.
+TEST(KuredManifestTest, TheValuesOfTheChartSayOnWhichNodesKuredRuns) {
+  EXPECT_THAT(call_in("configuration: {concurrency: 2}").placement, IsEmpty());
+  EXPECT_THAT(call_in("configuration: {concurrency: 2}\ntolerations: []").placement, SizeIs(1));
+  EXPECT_THAT(call_in("configuration: {concurrency: 2}\nnodeSelector: {role: worker}").placement, SizeIs(1));
+}
+
 TEST(KuredManifestTest, ListsAndJsonAndEveryWayToCallKured) {
   const std::string args = R"("args":["--concurrency=2"])";
   const struct {

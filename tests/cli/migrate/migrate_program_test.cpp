@@ -119,7 +119,9 @@ class MigrateClusterTest : public CommandTest {
           {{"selector", {{"matchLabels", {{"name", name}}}}},
            {"template",
             {{"metadata", {{"labels", {{"name", name}}}}},
-             {"spec", {{"containers", {{{"name", "kured"}, {"image", "kured:1.23.0"}, {"args", args}}}}}}}}}}});
+             {"spec",
+              {{"containers", {{{"name", "kured"}, {"image", "kured:1.23.0"}, {"args", args}}}},
+               {"tolerations", {{{"key", "node-role.kubernetes.io/control-plane"}, {"effect", "NoSchedule"}}}}}}}}}}});
   }
   int command(std::vector<std::string> args) {
     text.text.clear();
