@@ -14,6 +14,7 @@ using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::Pair;
 
 audit::Report sample() {
   audit::Report report{.time = audit::ACluster::now(), .source = "my cluster.json"};
