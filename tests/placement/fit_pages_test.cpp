@@ -74,7 +74,7 @@ TEST_F(FitPagesTest, LabelsNamedLikeWhatIsDroppedCount) {
   page("PodList", {pod, guard});
   const auto kept_apart = check({"a"});
   ASSERT_TRUE(kept_apart) << kept_apart.error().message();
-  EXPECT_THAT(verdicts(*kept_apart), ElementsAre("shop/a does not fit"));
+  EXPECT_THAT(verdicts(*kept_apart), ElementsAre("shop/a does-not-fit"));
 }
 
 }  // namespace
