@@ -6,9 +6,9 @@
 #include <array>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "k8s/status.hpp"
 #include "placement/room.hpp"
 
 namespace haulout::placement {

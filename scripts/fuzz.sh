@@ -19,7 +19,7 @@ fuzz_prefix=()
 fuzz_one() {
   local target=$1 limit=$2 log=build/fuzz/$1.log status=0 runs
   mkdir -p "$fuzz_corpus/$target" build/fuzz/found
-  LC_ALL=C find "tests/fuzz/corpus/$target" -type f | LC_ALL=C sort | paste -sd, >"build/fuzz/$target.inputs"
+  find "tests/fuzz/corpus/$target" -type f | LC_ALL=C sort | paste -sd, >"build/fuzz/$target.inputs"
   "${fuzz_prefix[@]}" build/asan-ubsan/tests/fuzz/fuzz "$target" "$fuzz_corpus/$target" \
     -seed_inputs="@build/fuzz/$target.inputs" -seed="$fuzz_seed" \
     "$limit" -timeout="$fuzz_timeout" -rss_limit_mb=2048 -print_final_stats=1 \

@@ -29,7 +29,6 @@ struct KuredStray {
   std::string spelled;
   Outcome outcome = Outcome::unknown;
   std::string why;
-  bool protects = false;  // it keeps kured from some nodes
 };
 
 struct KuredCall {

@@ -151,7 +151,7 @@ std::vector<KuredStray> placement_of(const Json& pod, bool tolerates_unless_said
   std::vector<KuredStray> rows;
   const auto add = [&](std::string spelled, std::string_view what, std::string_view way_out) {
     rows.push_back({std::move(spelled), Outcome::decide,
-                    fmt::format("kured {}, and Haulout's agents run on every Linux node: {}", what, way_out), true});
+                    fmt::format("kured {}, and Haulout's agents run on every Linux node: {}", what, way_out)});
   };
   Json selector = member(pod, "nodeSelector");
   if (selector.is_object()) selector.erase("kubernetes.io/os");

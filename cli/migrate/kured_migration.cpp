@@ -88,7 +88,7 @@ Result<Migration> migrate_kured(KuredCall call) {
   for (const KuredStray& stray : settings.strays())
     migration.options.push_back({"", {stray.spelled}, stray.outcome, stray.why});
   for (const KuredStray& row : settings.call().placement) {
-    if (row.protects) lost.push_back(row.spelled.substr(0, row.spelled.find(' ')));
+    lost.push_back(row.spelled.substr(0, row.spelled.find(' ')));
     migration.options.push_back({"", {row.spelled}, row.outcome, row.why});
   }
   if (!lost.empty()) {
