@@ -272,10 +272,10 @@ func volumesStuck(t *testing.T) {
 	t.Parallel()
 	let := make(chan struct{})
 	t.Cleanup(func() { close(let) })
-	const limit = 3 * time.Second
+	const limit = 8 * time.Second // within it the third volume is detached, also on a busy machine
 	w, d := diskWorld(t, Disk{Held: let}, Disk{}, Disk{}, Annotate(UnmountsAfter, "24h"))
 	must(t, d.AddNode(t.Context(), "new"))
-	result := run(t, w, 1, haulout, "drain", w.Node("old"), "--settle=0", "--wait-volumes", "--volume-limit=3s",
+	result := run(t, w, 1, haulout, "drain", w.Node("old"), "--settle=0", "--wait-volumes", "--volume-limit=8s",
 		"--stuck-volume=fail", "-o", "json")
 	expectAttached(t, d, "old", "data-db-0", "shared")
 	report, err := result.Report()
@@ -301,9 +301,10 @@ func volumesStuck(t *testing.T) {
 	}
 	took := report.FinishedAt.Sub(first)
 	t.Logf("ended %d ms after the first of them had lost its last pod\n%s", took.Milliseconds(), result.Stderr)
-	if took < limit-50*time.Millisecond || took > limit+time.Second {
+	if took < limit-50*time.Millisecond {
 		t.Errorf("ended %v after that, want %v", took, limit)
 	}
+	withinASecond(t, "ended after the limit by", max(0, took-limit))
 	stuck := 0
 	for _, diagnosis := range report.Diagnoses {
 		if diagnosis.Code == "VolumeStuck" {
@@ -337,6 +338,10 @@ func volumesLeftBehind(t *testing.T) {
 		"-o", "json"}
 	run(t, w, 1, haulout, drain...)
 	run(t, w, 0, haulout, "uncordon", w.Node("old"))
+	must(t, Until(t.Context(), "the volumes that nothing holds are detached", func() (bool, error) {
+		left, err := d.On(t.Context(), "old")
+		return slices.Equal(left, []string{d.Volume("shared")}), err
+	}))
 	result := run(t, w, 1, haulout, drain...)
 	expectAttached(t, d, "old", "shared")
 	report, err := result.Report()
