@@ -36,12 +36,12 @@ bool is_read_again(const std::map<std::string, ControllerGroup>& all, const Cont
   });
 }
 
-// Calls visit(pod) for each pod of the group. `all` has the pods by their direct controller.
+// Calls visit(pod) for each pod of the group, in no order. `all` has the pods by their direct controller.
 template <class All, class Visit>
 void each_pod(All& all, const ControllerGroup& group, Visit visit) {
   for (const std::string& owner : group.owners)
     if (const auto found = all.find(owner); found != all.end())
-      for (auto& [uid, pod] : found->second) visit(pod);
+      for (auto& [uid, pod] : found->second.pods) visit(pod);
 }
 
 // Returns how many pods of the controller lack a Ready replacement: pods that the drain evicted, and replicas that were
@@ -206,51 +206,54 @@ bool is_guarded(const k8s::Pod& pod) {
 }
 
 const Controller* ControllerBook::of(const k8s::Pod& pod) const {
-  const auto top = pod.controller ? tops_.find(controller_key(pod.ns, pod.controller->uid)) : tops_.end();
-  return top == tops_.end() ? nullptr : &groups_.at(top->second).controller;
+  const ControllerGroup* group = pod.controller ? group_at(controller_key(pod.ns, pod.controller->uid)) : nullptr;
+  return group ? &group->controller : nullptr;
 }
 
 ControllerGroup* ControllerBook::group_of(const k8s::Pod& pod) {
-  const auto top = tops_.find(controller_key(pod.ns, pod.controller->uid));
-  return top == tops_.end() ? nullptr : &groups_.at(top->second);
+  return group_at(controller_key(pod.ns, pod.controller->uid));
+}
+
+// Returns the group of a direct or top-level controller; nullptr if it was not looked up yet.
+ControllerGroup* ControllerBook::group_at(const std::string& owner) const {
+  const auto found = owners_.find(owner);
+  return found == owners_.end() ? nullptr : found->second.group;
 }
 
 const ControlledPod* ControllerBook::find(const k8s::Pod& pod) const {
-  const auto pods = pods_.find(controller_key(pod.ns, pod.controller->uid));
-  if (pods == pods_.end()) return nullptr;
-  const auto found = pods->second.find(pod.uid);
-  return found == pods->second.end() ? nullptr : &found->second;
-}
-
-void ControllerBook::changed(const std::string& owner) {
-  if (const auto top = tops_.find(owner); top != tops_.end()) groups_.at(top->second).tally.reset();
+  const auto owner = owners_.find(controller_key(pod.ns, pod.controller->uid));
+  if (owner == owners_.end()) return nullptr;
+  const auto found = owner->second.pods.find(pod.uid);
+  return found == owner->second.pods.end() ? nullptr : &found->second;
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
 // The records of its pods are kept. The old controller is not read again because of these pods.
 void ControllerBook::move_owner(const std::string& owner, const std::string& top) {
-  const auto before = tops_.find(owner);
-  if (before == tops_.end() || before->second == top) return;
-  const std::string old_top = before->second;
-  ControllerGroup& old = groups_.at(old_top);
+  const auto entry = owners_.find(owner);
+  if (entry == owners_.end() || !entry->second.group) return;
+  ControllerGroup& old = *entry->second.group;
+  const std::string old_top = controller_key(old.controller.ns, old.controller.uid);
+  if (old_top == top) return;
   old.owners.erase(owner);
   old.holds = false;
   old.tally.reset();
   const auto found = groups_.find(top);
-  if (found != groups_.end()) merge(old, owner, found->second);
+  entry->second.group = found == groups_.end() ? nullptr : &found->second;
+  if (found != groups_.end()) merge(old, entry->second, found->second);
   if (!old.owners.empty()) return;
+  owners_[old_top].group = nullptr;
   auto moved = groups_.extract(old_top);
-  tops_.erase(old_top);
   if (found != groups_.end()) return;
   moved.key() = top;
   groups_.insert(std::move(moved));
 }
 
-void ControllerBook::merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into) {
+void ControllerBook::merge(ControllerGroup& old, Owner& owner, ControllerGroup& into) {
   into.tally.reset();
   if (!into.left_first) into.left_first = old.left_first;
   if (!into.counted || old.counted) return;
-  for (auto& [uid, member] : pods_[owner])
+  for (auto& [uid, member] : owner.pods)
     if (member.leaving) member.left_before = member.takes_nothing = true;
 }
 
@@ -270,8 +273,7 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
     for (const std::string& one : group.owners) asks |= questions_.ask_again(one);
     if (asks) return;
   }
-  tops_[owner] = key;
-  tops_[key] = key;
+  owners_[owner].group = owners_[key].group = &group;
   // A Deployment that is read again is not added to the owners: it owns no pods itself.
   if (owner != key || group.owners.empty()) group.owners.insert(owner);
   group.controller = std::move(controller);
@@ -281,10 +283,10 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
 void ControllerBook::not_answered(const ControllerQuestion& question, TimePoint now) {
   const std::string key = question.key();
   questions_.not_answered(key, now);
-  const auto top = tops_.find(key);
-  if (top == tops_.end()) return;
-  groups_.at(top->second).read_again_at = now + reread;
-  groups_.at(top->second).looked_at = now;
+  ControllerGroup* group = group_at(key);
+  if (!group) return;
+  group->read_again_at = now + reread;
+  group->looked_at = now;
 }
 
 bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& controller) const {
@@ -294,7 +296,7 @@ bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& c
   if (controller.unknown.empty() || controller.gone || controller.cannot_scale) return true;
   const auto known = groups_.find(key);
   if (known != groups_.end() && known->second.controller.unknown.empty()) return false;
-  if (const auto before = tops_.find(owner); before != tops_.end()) return before->second == key;
+  if (const ControllerGroup* before = group_at(owner)) return known != groups_.end() && before == &known->second;
   return questions_.wants(owner) || key != owner;
 }
 
@@ -323,36 +325,32 @@ TimePoint ControllerBook::next_due(TimePoint now) const {
 void ControllerBook::gone(const std::string& uid, TimePoint now) {
   const auto known = owner_.find(uid);
   if (known == owner_.end()) return;
-  const std::string owner = known->second;
+  Owner& owner = owners_[known->second];
   owner_.erase(known);
-  Pods& members = pods_[owner];
-  const auto found = members.find(uid);
+  const auto found = owner.pods.find(uid);
   const bool ours = found->second.leaving;
-  changed(owner);
+  if (owner.group) owner.group->tally.reset();
   if (ours || found->second.here_at_first) {
     found->second.seen = false;
   } else {
-    members.erase(found);
+    owner.pods.erase(found);
   }
   // If the drain did not evict this pod, the controller may have been scaled down, so it is read again soon.
-  const auto top = tops_.find(owner);
-  if (ours || top == tops_.end()) return;
-  ControllerGroup& group = groups_.at(top->second);
-  group.read_again_at = std::min(group.read_again_at, now + reread_soon);
+  if (!ours && owner.group) owner.group->read_again_at = std::min(owner.group->read_again_at, now + reread_soon);
 }
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
   if (!pod || !is_guarded(*pod)) return gone(uid, now);
   const ControllerQuestion question = question_about(*pod);
   const std::string owner = question.key();
-  const auto top = tops_.find(owner);
+  Owner& entry = owners_[owner];
   owner_[uid] = owner;
-  if (top != tops_.end()) {
+  if (entry.group) {
     questions_.note(question);
   } else {
     questions_.found(question);
   }
-  ControlledPod& member = pods_[owner][uid];
+  ControlledPod& member = entry.pods[uid];
   if (member.number == 0) member.number = ++last_number_;
   const bool is_new = !member.seen;
   const bool was_homeless = !is_new && member.unschedulable.has_value();
@@ -367,8 +365,8 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, Ti
   member.broken = !pod->ready && pod->created && wall > *pod->created + starting;
   member.unschedulable = member.bound ? std::nullopt : pod->unschedulable;
   if (member.unschedulable && !was_homeless) member.unschedulable_since = now;
-  if (top == tops_.end()) return;
-  ControllerGroup& group = groups_.at(top->second);
+  if (!entry.group) return;
+  ControllerGroup& group = *entry.group;
   group.tally.reset();
   if (group.counted && note_pod(group, member, is_new))
     group.read_again_at = std::min(group.read_again_at, now + reread_soon);
@@ -385,7 +383,7 @@ bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, boo
   }
   if (!is_new || !group.controller.replicas) return false;
   std::int64_t staying = 0;
-  each_pod(pods_, group, [&](const ControlledPod& other) { staying += other.stays() ? 1 : 0; });
+  each_pod(owners_, group, [&](const ControlledPod& other) { staying += other.stays() ? 1 : 0; });
   if (staying <= *group.controller.replicas) return false;
   // The controller may have been scaled up. Then the additional pods replace no other pods, so it is read again.
   group.holds = true;
@@ -393,10 +391,10 @@ bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, boo
 }
 
 void ControllerBook::forget_pods() {
-  for (auto& [owner, members] : pods_) {
-    changed(owner);
-    std::erase_if(members, [](const auto& entry) { return !entry.second.leaving && !entry.second.here_at_first; });
-    for (auto& [uid, member] : members) member.seen = false;
+  for (auto& [key, owner] : owners_) {
+    if (owner.group) owner.group->tally.reset();
+    std::erase_if(owner.pods, [](const auto& entry) { return !entry.second.leaving && !entry.second.here_at_first; });
+    for (auto& [uid, member] : owner.pods) member.seen = false;
   }
   owner_.clear();
   questions_.forget_found();
@@ -407,11 +405,11 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
   if (!is_guarded(pod)) return;
   const ControlledPod* known = find(pod);
   if (!leaves && !(known && known->leaving)) return;
-  const std::string owner = controller_key(pod.ns, pod.controller->uid);
-  ControlledPod* member = &pods_[owner][pod.uid];
+  Owner& owner = owners_[controller_key(pod.ns, pod.controller->uid)];
+  ControllerGroup* group = owner.group;
+  ControlledPod* member = &owner.pods[pod.uid];
   member->leaving = leaves;
-  changed(owner);
-  ControllerGroup* group = group_of(pod);
+  if (group) group->tally.reset();
   // A pod that was created after the first count replaced another one. When it is evicted, that other pod lacks its
   // replacement again, but no further pod is missing.
   if (leaves && group && group->counted && member->seen && !member->ready_at_first) {
@@ -424,7 +422,7 @@ void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
     member->takes_nothing = false;
     member->ready_at_first = true;
   }
-  if (!member->seen && !member->here_at_first) pods_[owner].erase(pod.uid);
+  if (!member->seen && !member->here_at_first) owner.pods.erase(pod.uid);
   if (group && !tally_of(*group).any_left) group->left_first.reset();
 }
 
@@ -434,7 +432,7 @@ void ControllerBook::count_first(ControllerGroup& group) {
   std::size_t ready_at_first = 0;
   std::size_t broken = 0;
   std::size_t coming = 0;
-  each_pod(pods_, group, [&](ControlledPod& member) {
+  each_pod(owners_, group, [&](ControlledPod& member) {
     const bool ready = member.seen && member.ready && !member.terminating;
     member.here_at_first = member.seen;
     member.ready_at_first = ready;
@@ -455,8 +453,8 @@ void ControllerBook::count_first(ControllerGroup& group) {
 const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) const {
   if (group.tally) return *group.tally;
   ControllerTally& tally = group.tally.emplace();
-  tally.without_replacement = without_replacement(pods_, group);
-  each_pod(pods_, group, [&](const ControlledPod& member) {
+  tally.without_replacement = without_replacement(owners_, group);
+  each_pod(owners_, group, [&](const ControlledPod& member) {
     tally.last_number = std::max(tally.last_number, member.number);
     tally.any_left |= member.leaving && !member.left_before;
     tally.any_left_before |= member.left_before;
@@ -466,7 +464,8 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
     tally.found_home |= member.bound && !member.here_at_first;
     if (!member.unschedulable || member.terminating) return;
     const auto consider = [&](const ControlledPod*& longest) {
-      if (!longest || member.unschedulable_since < longest->unschedulable_since) longest = &member;
+      const auto order = [](const ControlledPod& pod) { return std::pair(pod.unschedulable_since, pod.number); };
+      if (!longest || order(member) < order(*longest)) longest = &member;
     };
     consider(tally.homeless_of_all);
     if (!member.here_at_first) consider(tally.homeless);
@@ -476,7 +475,7 @@ const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) co
 
 std::vector<const ControlledPod*> ControllerBook::staying(const ControllerGroup& group) const {
   std::vector<const ControlledPod*> found;
-  each_pod(pods_, group, [&](const ControlledPod& member) {
+  each_pod(owners_, group, [&](const ControlledPod& member) {
     if (member.stays()) found.push_back(&member);
   });
   return found;

@@ -14,6 +14,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "k8s/objects.hpp"
@@ -173,8 +174,9 @@ struct ControllerTally {
   std::size_t owned = 0;          // pods that have an owner, and neither terminate nor leave
   bool any_left = false;          // a pod has become `leaving` since the first count
   bool any_left_before = false;
-  bool found_home = false;                  // a replacement was scheduled to a node
-  const ControlledPod* homeless = nullptr;  // the replacement that has been unschedulable longest
+  bool found_home = false;  // a replacement was scheduled to a node
+  // The replacement that has been unschedulable longest; of several, the one that was seen first.
+  const ControlledPod* homeless = nullptr;
   // Like `homeless`, but also among the pods that existed at the first count.
   const ControlledPod* homeless_of_all = nullptr;
 };
@@ -212,6 +214,8 @@ class ControllerBook {
 
   // `node` is the node that is drained.
   explicit ControllerBook(std::string node = {}) : node_(std::move(node)) {}
+  ControllerBook(const ControllerBook&) = delete;  // `owners_` points into `groups_`
+  ControllerBook& operator=(const ControllerBook&) = delete;
 
   // Return the topmost controller of the pod, and its group; nullptr if the controller was not looked up yet.
   const Controller* of(const k8s::Pod& pod) const;
@@ -251,25 +255,29 @@ class ControllerBook {
   // Makes the first count of the group's pods. Called once, before the first of its pods is evicted.
   void count_first(ControllerGroup& group);
   const ControllerTally& tally_of(const ControllerGroup& group) const;
-  // Returns the pods of the group that exist and stay for now: they neither terminate nor leave. Valid until a pod
-  // changes.
+  // Returns the pods of the group that exist and stay for now: they neither terminate nor leave. In no order. Valid
+  // until a pod changes.
   std::vector<const ControlledPod*> staying(const ControllerGroup& group) const;
 
  private:
-  using Pods = std::map<std::string, ControlledPod>;  // by UID
+  // A direct controller: the top-level controller to which it belongs, if that is known, and its pods by UID. The
+  // guards are asked about hundreds of pods after each event, so both are found by hash.
+  struct Owner {
+    ControllerGroup* group = nullptr;  // in `groups_`
+    std::unordered_map<std::string, ControlledPod> pods;
+  };
 
+  ControllerGroup* group_at(const std::string& owner) const;
   void move_owner(const std::string& owner, const std::string& top);
-  void merge(ControllerGroup& old, const std::string& owner, ControllerGroup& into);
-  void changed(const std::string& owner);
+  void merge(ControllerGroup& old, Owner& owner, ControllerGroup& into);
   void gone(const std::string& uid, TimePoint now);
   bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 
   std::string node_;
   // Controllers are named by controller_key().
-  std::map<std::string, ControllerGroup> groups_;  // by top-level controller
-  std::map<std::string, std::string> tops_;        // the top-level controller, by each direct one and by itself
-  std::map<std::string, Pods> pods_;               // by direct controller
-  std::map<std::string, std::string> owner_;       // the direct controller, by UID of each pod that is seen
+  std::map<std::string, ControllerGroup> groups_;       // by top-level controller
+  std::unordered_map<std::string, Owner> owners_;       // by direct controller; top-level ones are in it, too
+  std::unordered_map<std::string, std::string> owner_;  // the direct controller, by UID of each pod that is seen
   std::uint64_t last_number_ = 0;
   ControllerQuestions questions_;
   std::set<std::string> seen_;  // namespaces whose pods are all known

@@ -15,8 +15,13 @@ namespace asio = boost::asio;
 namespace {
 
 // How long the view of a namespace may collect watch events before it processes them together. Each replacement causes
-// about four events. The delay does not matter, because replacements take seconds to become Ready.
-constexpr Duration namespaces_patience = std::chrono::milliseconds(40);
+// about four events. The delay does not matter, because replacements take seconds to become Ready. After each batch the
+// guards are asked again about each pod that waits for them. So the more pods wait, the larger the batches are, and the
+// share of the processor that this takes does not grow with the number of pods.
+Duration namespaces_patience(std::size_t waiting) {
+  using std::chrono::microseconds, std::chrono::milliseconds;
+  return std::clamp<Duration>(microseconds(250) * waiting, milliseconds(40), milliseconds(250));
+}
 
 constexpr std::string_view what_for = "read what --max-unavailable-per-controller, --canary and --surge need";
 
@@ -217,7 +222,9 @@ asio::awaitable<void> ControllersFeed::follow(std::string ns) {
   k8s::ReflectorOptions options;
   options.ns = ns;
   options.page_size = session_.options().page_size;
-  options.gather_until = [this] { return gathered_at(session_.now(), namespaces_patience); };
+  options.gather_until = [this] {
+    return gathered_at(session_.now(), namespaces_patience(pipeline_.leaving().size()));
+  };
   auto& view = views_[ns];
   view = std::make_unique<k8s::Reflector<k8s::Pod>>(
       session_.client(), session_.rng(), options,
