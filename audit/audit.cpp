@@ -184,7 +184,7 @@ class Audit {
     std::map<OwnerName, Finding> lacking;
     for (const rehearse::NoRoom& pod : rehearsal.no_room) {
       const OwnerName* owner = owner_of(pod);
-      if (!owner) continue;
+      if (!owner || findings_.has(*owner, "VolumeOnOneNode", node.name)) continue;
       Finding& finding = lacking[*owner];
       finding.pods.push_back(pod.pod);
       finding.text = fmt::format(

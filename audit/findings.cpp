@@ -84,6 +84,13 @@ bool Findings::blocks(const OwnerName& owner, const std::string& node) const {
          });
 }
 
+bool Findings::has(const OwnerName& owner, const std::string& id, const std::string& node) const {
+  const auto found = found_.find(owner);
+  return found != found_.end() && std::ranges::any_of(found->second, [&](const auto& entry) {
+           return entry.second.id == id && std::ranges::binary_search(entry.second.nodes, node);
+         });
+}
+
 std::vector<Owner> Findings::owners() const {
   std::map<OwnerName, const Group*> groups;
   for (const Group& group : world_.groups) groups.emplace(group.owner, &group);

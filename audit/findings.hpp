@@ -29,6 +29,8 @@ class Findings {
   void add(OwnerName owner, Finding finding);
   // Returns true if a finding of the owner that blocks drains names the node.
   bool blocks(const OwnerName& owner, const std::string& node) const;
+  // Returns true if the owner has a finding with this id that names the node.
+  bool has(const OwnerName& owner, const std::string& id, const std::string& node) const;
   // Calls visit(owner, finding) for each finding.
   template <class Visit>
   void each(Visit visit) const {

@@ -8,6 +8,7 @@
 #include "drain/pod_claims.hpp"
 #include "k8s/codec.hpp"
 #include "placement/room.hpp"
+#include "sim/volumes.hpp"
 
 namespace haulout::audit {
 namespace {
@@ -177,7 +178,8 @@ std::string local_volume_of(const World& world, const WorldPod& pod, const std::
   return {};
 }
 
-void find_local_volumes(const World& world, const Group& group, const std::map<std::string, std::string>& hostnames,
+// Returns the pods that it has found.
+Pods find_local_volumes(const World& world, const Group& group, const std::map<std::string, std::string>& hostnames,
                         Findings& findings) {
   Pods pods;
   std::string volume;
@@ -198,13 +200,14 @@ void find_local_volumes(const World& world, const Group& group, const std::map<s
                            count_of_pods(pods.size()), volume),
        .way_out = "let the application move its data first, or accept the outage"},
       pods);
+  return pods;
 }
 
 // Finds pods that fit on no other node even if they are the only ones that leave. All pods of a controller with the
 // same template get the same answer, except on the one node where one more of them would fit.
 class RoomSearch {
  public:
-  explicit RoomSearch(const World& world) : room_(world.nodes, placement::Room::Unstated::no_end) {
+  explicit RoomSearch(const World& world) : world_(world), room_(world.nodes, placement::Room::Unstated::no_end) {
     for (const sim::Object& node : world.nodes) nodes_[sim::name_of(*node)] = node;
     for (const WorldPod& pod : world.pods)
       if (!pod.pod.node_name.empty() && !pod.pod.finished()) room_.put(pod.object, pod.pod.node_name);
@@ -220,15 +223,22 @@ class RoomSearch {
   }
 
  private:
-  static std::string kind_of(const WorldPod& pod) {
+  std::vector<sim::Object> volumes_of(const WorldPod& pod) const {
+    return pod.pod.claims.empty() ? std::vector<sim::Object>() : sim::volumes_of(world_.store(), *pod.object);
+  }
+
+  // Pods of one kind fit on the same nodes.
+  std::string kind_of(const WorldPod& pod) const {
     const auto revision = pod.pod.labels.find("controller-revision-hash");
-    return pod.pod.ns + '/' + pod.pod.controller->uid +
-           (revision == pod.pod.labels.end() ? std::string() : '/' + revision->second);
+    std::string kind = pod.pod.ns + '/' + pod.pod.controller->uid;
+    if (revision != pod.pod.labels.end()) kind += '/' + revision->second;
+    for (const sim::Object& volume : volumes_of(pod)) kind += '/' + sim::at(*volume, "/spec/nodeAffinity").dump();
+    return kind;
   }
 
   const placement::Place& anywhere(const WorldPod& pod) {
     const auto [known, is_new] = places_.try_emplace({kind_of(pod), {}});
-    if (is_new) known->second = room_.find(*pod.object);
+    if (is_new) known->second = room_.find(*pod.object, {}, volumes_of(pod));
     return known->second;
   }
 
@@ -239,11 +249,12 @@ class RoomSearch {
     Json closed = *nodes_.at(node);
     closed["metadata"]["deletionTimestamp"] = "1970-01-01T00:00:00Z";  // keeps out also pods that tolerate a cordon
     room_.renew(std::make_shared<const Json>(std::move(closed)));
-    known->second = room_.find(*pod.object);
+    known->second = room_.find(*pod.object, {}, volumes_of(pod));
     room_.renew(nodes_.at(node));
     return known->second;
   }
 
+  const World& world_;
   placement::Room room_;
   std::map<std::string, sim::Object> nodes_;
   std::map<std::pair<std::string, std::string>, placement::Place> places_;  // by kind of pod and closed node
@@ -253,14 +264,15 @@ Severity severity_without_room(drain::FitPolicy policy) {
   return policy == drain::FitPolicy::block || policy == drain::FitPolicy::require ? Severity::blocks : Severity::risk;
 }
 
-void find_no_room(const World& world, Findings& findings) {
+// Leaves out `local`, the pods with a volume that exists only on their node.
+void find_no_room(const World& world, const std::set<std::size_t>& local, Findings& findings) {
   RoomSearch search(world);
   for (const Group& group : world.groups) {
     Pods pods;
     std::string why;
     for (const std::size_t index : group.pods) {
       const WorldPod& pod = world.pods[index];
-      if (!is_replaced(pod)) continue;
+      if (!is_replaced(pod) || local.contains(index)) continue;
       const std::string refusal = search.refusal(pod);
       if (refusal.empty()) continue;
       if (why.empty()) why = refusal;
@@ -282,11 +294,13 @@ void find_bound_pods(const World& world, Findings& findings) {
   for (const sim::Object& node : world.nodes)
     hostnames[sim::name_of(*node)] = sim::label(*node, hostname_label).value_or(sim::name_of(*node));
   NodeChoice choice(world);
+  std::set<std::size_t> local;
   for (const Group& group : world.groups) {
     find_pinned(world, group, choice, findings);
-    find_local_volumes(world, group, hostnames, findings);
+    const Pods found = find_local_volumes(world, group, hostnames, findings);
+    local.insert(found.begin(), found.end());
   }
-  find_no_room(world, findings);
+  find_no_room(world, local, findings);
 }
 
 }  // namespace haulout::audit

@@ -69,6 +69,11 @@ bool term_matches(const Json& term, const Json& node) {
   return true;
 }
 
+bool any_term_matches(const Json& terms, const Json& node) {
+  return !terms.is_array() ||
+         std::any_of(terms.begin(), terms.end(), [&](const Json& term) { return term_matches(term, node); });
+}
+
 }  // namespace
 
 std::optional<std::int64_t> thousandths(std::string_view quantity) {
@@ -175,10 +180,12 @@ bool wants_node(const Json& pod, const Json& node) {
       const auto has = label(node, key);
       if (!has || value != *has) return false;
     }
-  const Json& terms =
-      at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
-  return !terms.is_array() ||
-         std::any_of(terms.begin(), terms.end(), [&](const Json& term) { return term_matches(term, node); });
+  return any_term_matches(
+      at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms"), node);
+}
+
+bool reaches_node(const Json& volume, const Json& node) {
+  return any_term_matches(at(volume, "/spec/nodeAffinity/required/nodeSelectorTerms"), node);
 }
 
 namespace {
@@ -192,12 +199,13 @@ bool has_host_port(const Json& pod) {
 }
 
 // Returns true if the pod has a volume that may bind it to some nodes. All kinds of volumes count, except those that
-// every node provides for any number of pods.
-bool has_bound_volume(const Json& pod) {
+// every node provides for any number of pods, and claims if the PersistentVolumes behind them are known.
+bool has_bound_volume(const Json& pod, bool knows_volumes) {
   constexpr std::array everywhere = {"configMap", "downwardAPI", "emptyDir",  "gitRepo", "hostPath",
                                      "image",     "nfs",         "projected", "secret"};
   const Json& volumes = at(pod, "/spec/volumes");
   return std::any_of(volumes.begin(), volumes.end(), [&](const Json& volume) {
+    if (knows_volumes && (volume.contains("persistentVolumeClaim") || volume.contains("ephemeral"))) return false;
     return std::none_of(everywhere.begin(), everywhere.end(), [&](const char* kind) { return volume.contains(kind); });
   });
 }
@@ -227,12 +235,12 @@ bool compares_taints(const Json& pod) {
   });
 }
 
-std::vector<std::string> not_weighed(const Json& pod) {
+std::vector<std::string> not_weighed(const Json& pod, bool knows_volumes) {
   std::vector<std::string> result;
   const auto add = [&result](bool holds, const char* what) {
     if (holds) result.emplace_back(what);
   };
-  add(has_bound_volume(pod), "volumes");
+  add(has_bound_volume(pod, knows_volumes), "volumes");
   add(hard_spread(pod), "topology spread");
   add(!at(pod, "/spec/affinity/podAffinity/requiredDuringSchedulingIgnoredDuringExecution").empty(), "pod affinity");
   add(far_reaching(pod), "anti-affinity with a namespaceSelector or with label keys");
@@ -374,7 +382,7 @@ void Room::renew(const Object& node) {
 // Goes through the pods of a node (Counted::without_lower) only if the free capacity does not suffice: nodes may have
 // thousands of pods.
 Sites Room::candidates(const Json& pod) const {
-  const Wish wish{pod, requests_of(pod), {}, {}, false};
+  const Wish wish{pod, requests_of(pod), {}, {}};
   const auto suffices = [&](const Site& site) {
     return missing(wish, site, Counted::standing).empty() ||
            (preempts(pod) && missing(wish, site, Counted::without_lower).empty());
@@ -392,7 +400,7 @@ void Room::reserve(const Json& pod, const Sites& sites) {
 }
 
 Room::Wish Room::wish_of(const Json& pod, const Site* spared) const {
-  Wish wish{pod, requests_of(pod), {}, {}, false};
+  Wish wish{pod, requests_of(pod), {}, {}};
   const auto counts = [&](const Json& other, const Site& site) {
     return &site != spared || priority_of(other) >= priority_of(pod);
   };
@@ -456,6 +464,10 @@ Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted)
   if (Refusal refused = refused_by_node(wish.pod, site); !refused.plugin.empty()) return refused;
   std::vector<std::string> lacks = missing(wish, site, counted);
   if (!lacks.empty()) return {"NodeResourcesFit", std::move(lacks)};
+  if (wish.volumes)
+    for (const Object& volume : *wish.volumes)
+      if (!reaches_node(*volume, node))
+        return {"VolumeBinding", {"node(s) didn't match PersistentVolume's node affinity"}};
   if (any_label(wish.apart, node)) return {"InterPodAffinity", {"node(s) didn't match pod anti-affinity rules"}};
   if (any_label(wish.others, node))
     return {"InterPodAffinity", {"node(s) didn't satisfy existing pods anti-affinity rules"}};
@@ -464,15 +476,20 @@ Room::Refusal Room::refusal(const Wish& wish, const Site& site, Counted counted)
 
 // Returns true if the pod would fit on the node after it has preempted all pods of lower priority there. `plugin` is
 // the one that refused the node. Preemption can help only against a lack of resources or anti-affinity.
-bool Room::by_preemption(const Json& pod, const Site& site, std::string_view plugin) const {
+bool Room::by_preemption(const Wish& wish, const Site& site, std::string_view plugin) const {
   if (plugin != "NodeResourcesFit" && plugin != "InterPodAffinity") return false;
+  const Json& pod = wish.pod;
   const bool lower = std::any_of(site.occupants.begin(), site.occupants.end(),
                                  [&](const Occupant& other) { return other.priority < priority_of(pod); });
-  return lower && preempts(pod) && refusal(wish_of(pod, &site), site, Counted::without_lower).plugin.empty();
+  if (!lower || !preempts(pod)) return false;
+  Wish alone = wish_of(pod, &site);
+  alone.volumes = wish.volumes;
+  return refusal(alone, site, Counted::without_lower).plugin.empty();
 }
 
-Place Room::find(const Json& pod, const std::string& preferred) const {
-  const Wish wish = wish_of(pod, nullptr);
+Place Room::find(const Json& pod, const std::string& preferred, const std::vector<Object>& volumes) const {
+  Wish wish = wish_of(pod, nullptr);
+  wish.volumes = &volumes;
   const auto fits = [&](std::size_t index) { return refusal(wish, sites_[index], Counted::standing).plugin.empty(); };
   if (const auto wanted = by_name_.find(preferred); wanted != by_name_.end() && fits(wanted->second))
     return {.node = preferred};
@@ -491,7 +508,7 @@ Place Room::find(const Json& pod, const std::string& preferred) const {
   // by_preemption() goes through the pods of the node again, and for anti-affinity through the pods of all nodes. So it
   // runs only if the pod fits on no node.
   const auto preempts = std::find_if(refusing.begin(), refusing.end(), [&](const auto& refused) {
-    return by_preemption(pod, *refused.first, refused.second);
+    return by_preemption(wish, *refused.first, refused.second);
   });
   if (preempts != refusing.end()) place.preempts_on = name_of(*preempts->first->node);
   place.vague = (wish.vague && place.plugins.count("InterPodAffinity") != 0) ||

@@ -1,7 +1,7 @@
 // Records which pods are on which nodes, and finds a node on which a pod fits. The rules are those of kube-scheduler's
 // filters: schedulable and Ready nodes, taints, nodeSelector, required node affinity, requests against allocatable
-// resources, and required pod anti-affinity in both directions. Of several nodes it takes the one with the fewest pods.
-// Pure.
+// resources, the node affinity of the pod's volumes if the caller knows them, and required pod anti-affinity in both
+// directions. Of several nodes it takes the one with the fewest pods. Pure.
 //
 // Rules that not_weighed() names are ignored or approximated. kube-scheduler may refuse a pod that fits here.
 //
@@ -73,8 +73,9 @@ class Room {
   // Replaces a pod on the node by a later state that needs the same: the old state is not kept in memory. `before` must
   // be the same as in put().
   void renew(const Object& before, const Object& after, const std::string& node);
-  // Returns a node on which the pod fits: `preferred` if it fits there. Does not put the pod on the node.
-  Place find(const Json& pod, const std::string& preferred = {}) const;
+  // Returns a node on which the pod fits: `preferred` if it fits there. Does not put the pod on the node. `volumes` are
+  // the PersistentVolumes of the pod, as far as they are known: the pod fits only on nodes that can reach all of them.
+  Place find(const Json& pod, const std::string& preferred = {}, const std::vector<Object>& volumes = {}) const;
   // Returns the nodes that could take the pod, also by preempting pods of lower priority.
   Sites candidates(const Json& pod) const;
   // The pod will be on one of `sites`, but it is not known on which. Reserves its requests on each of them. Only
@@ -119,6 +120,7 @@ class Room {
     Domains apart;   // domains with pods that its own anti-affinity selects
     Domains others;  // domains with pods whose anti-affinity selects it
     bool vague = false;
+    const std::vector<Object>* volumes = nullptr;  // nullptr: none is known
   };
   struct Refusal {
     std::string_view plugin;  // empty if the pod fits
@@ -137,7 +139,7 @@ class Room {
   std::vector<std::string> missing(const Wish& wish, const Site& site, Counted counted) const;
   static Refusal refused_by_node(const Json& pod, const Site& site);
   Refusal refusal(const Wish& wish, const Site& site, Counted counted) const;
-  bool by_preemption(const Json& pod, const Site& site, std::string_view plugin) const;
+  bool by_preemption(const Wish& wish, const Site& site, std::string_view plugin) const;
 
   void count(Site& site, std::size_t pods);
 
@@ -154,6 +156,8 @@ class Room {
 // wants_node() returns true if the pod's selector and required node affinity match the node.
 bool tolerates_node(const Json& pod, const Json& node);
 bool wants_node(const Json& pod, const Json& node);
+// Returns true if the node affinity of the PersistentVolume matches the node, or if it has none.
+bool reaches_node(const Json& volume, const Json& node);
 // Returns true if a toleration has an operator that compares numbers (other than Equal and Exists). The filters here
 // treat such an operator as Equal.
 bool compares_taints(const Json& pod);
@@ -166,6 +170,7 @@ bool keep_apart(const Json& one, const Json& other);
 bool far_reaching(const Json& pod);
 
 // Returns the names of the rules that restrict the pod's nodes but are ignored here: "volumes", "topology spread", …
-std::vector<std::string> not_weighed(const Json& pod);
+// `knows_volumes`: Room::find() gets the PersistentVolumes of all claims of the pod.
+std::vector<std::string> not_weighed(const Json& pod, bool knows_volumes = false);
 
 }  // namespace haulout::placement

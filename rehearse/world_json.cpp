@@ -372,7 +372,9 @@ std::vector<NoRoom> take_with_room_later(std::vector<NoRoom>& no_room, const sim
   }
   std::set<std::string> found;
   for (const sim::Object& pod : without_node(cluster)) {
-    const placement::Place place = placement::has_scheduling_gates(*pod) ? placement::Place() : room.find(*pod);
+    const placement::Place place = placement::has_scheduling_gates(*pod)
+                                       ? placement::Place()
+                                       : room.find(*pod, {}, sim::volumes_of(cluster.store(), *pod));
     if (place.node.empty()) continue;
     room.put(pod, place.node);
     found.insert(key_of(*pod));
@@ -409,7 +411,8 @@ std::vector<std::string> not_weighed(const sim::Cluster& cluster, const std::str
   std::vector<std::string> result;
   for (const sim::Object& pod : cluster.store().list("pods", {}, sim::By::node, node)) {
     if (sim::may_stay(*pod)) continue;
-    const std::vector<std::string> why = placement::not_weighed(*pod);
+    const bool bound = sim::volumes_of(cluster.store(), *pod).size() == sim::claims_of(*pod).size();
+    const std::vector<std::string> why = placement::not_weighed(*pod, bound);
     if (!why.empty()) result.push_back(key_of(*pod) + " (" + joined(why, ", ") + ")");
   }
   return result;

@@ -1,6 +1,7 @@
 #include "sim/scheduler.hpp"
 
 #include "placement/room.hpp"
+#include "sim/volumes.hpp"
 
 namespace haulout::sim {
 namespace {
@@ -94,7 +95,8 @@ void Scheduler::consider(const Key& key, const std::string& uid) {
   const bool wanted = waiting && !gated;
   if (wanted && !room_) build_room();
   const placement::Place found =
-      wanted ? room_->find(*pod, annotation(*pod, "sim.haulout.dev/prefers-node")) : placement::Place();
+      wanted ? room_->find(*pod, annotation(*pod, "sim.haulout.dev/prefers-node"), volumes_of(world_.store, *pod))
+             : placement::Place();
   if (found.node.empty()) {
     under_way_.erase(uid);
     no_room_ = no_room_ || wanted;

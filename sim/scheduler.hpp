@@ -1,6 +1,7 @@
 // The simulated scheduler: binds pods to nodes with capacity for them (placement/room.hpp). It chooses a node when it
 // sees the pod, and binds the pod Timing::scheduler_lag later, so that a cordon can happen in between, as in a real
-// cluster. A pod that fits on no node is tried again when a node changes or a pod is deleted. A pod with scheduling
+// cluster. A pod goes only to nodes that its bound PersistentVolumes can reach; a claim that is not bound restricts no
+// node. A pod that fits on no node is tried again when a node changes or a pod is deleted. A pod with scheduling
 // gates is not bound. The scheduler preempts no pods: if a pod would fit in place of pods of lower priority, it gets
 // status.nominatedNodeName and waits. Borrows the world. No I/O; nothing fails.
 #pragma once

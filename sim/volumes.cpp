@@ -72,14 +72,22 @@ Object attachment_of(const Store& store, const std::string& volume, const std::s
 
 }  // namespace
 
+std::vector<Object> volumes_of(const Store& store, const Json& pod) {
+  std::vector<Object> volumes;
+  for (const std::string& claim : claims_of(pod))
+    if (Object volume =
+            store.get({"persistentvolumes", "", volume_of(store, {"persistentvolumeclaims", ns_of(pod), claim})}))
+      volumes.push_back(std::move(volume));
+  return volumes;
+}
+
 std::vector<Object> not_attached(const Store& store, const Json& pod) {
   std::vector<Object> missing;
-  for (const std::string& claim : claims_of(pod)) {
-    const std::string name = volume_of(store, {"persistentvolumeclaims", ns_of(pod), claim});
-    const Object volume = store.get({"persistentvolumes", "", name});
-    if (!volume || !needs_attachment(store, *volume)) continue;
-    const Object attachment = attachment_of(store, name, text(pod, "/spec/nodeName"));
-    if (!attachment || terminating(*attachment) || !flag(*attachment, "/status/attached")) missing.push_back(volume);
+  for (Object& volume : volumes_of(store, pod)) {
+    if (!needs_attachment(store, *volume)) continue;
+    const Object attachment = attachment_of(store, name_of(*volume), text(pod, "/spec/nodeName"));
+    if (!attachment || terminating(*attachment) || !flag(*attachment, "/status/attached"))
+      missing.push_back(std::move(volume));
   }
   return missing;
 }

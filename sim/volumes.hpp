@@ -20,6 +20,9 @@
 
 namespace haulout::sim {
 
+// Returns the PersistentVolumes to which the pod's claims are bound. Leaves out claims that are not bound.
+std::vector<Object> volumes_of(const Store& store, const Json& pod);
+
 // Returns the pod's PersistentVolumes that must be attached to its node and are not attached.
 std::vector<Object> not_attached(const Store& store, const Json& pod);
 

@@ -15,6 +15,7 @@ using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 AuditInput rehearsed(const ACluster& cluster, std::size_t at_most = 100) {
@@ -102,6 +103,23 @@ TEST(Audit, PodsThatFindNoRoomTogether) {
   const Report report = audited(rehearsed(cluster));
   EXPECT_EQ(node(report, "n1").verdict, Verdict::drains_without_room);
   EXPECT_THAT(node(report, "n1").without_room, SizeIs(1));
+}
+
+// One finding says it, and the node's result names the pod.
+TEST(Audit, APodWhoseDiskStaysBehindIsNotSaidToLackRoom) {
+  ACluster cluster;
+  cluster.add_node("n3");
+  cluster.add_stateful_set("db", 2);
+  for (const char* pod : {"db-0", "db-1"}) {
+    cluster.add_pod(pod, "db", "n3", "StatefulSet");
+    cluster.give_local_volume(pod, "n3");
+  }
+  cluster.item("StatefulSet", "db")["spec"]["volumeClaimTemplates"] = {{{"metadata", {{"name", "data"}}}}};
+  const Report report = audited(rehearsed(cluster));
+  EXPECT_THAT(brief(report), Contains("risk VolumeOnOneNode shop/StatefulSet/db"));
+  EXPECT_THAT(brief(report), Not(Contains(HasSubstr("NoRoom"))));
+  EXPECT_EQ(node(report, "n3").verdict, Verdict::drains_without_room);
+  EXPECT_THAT(node(report, "n3").without_room, Contains("shop/db-0"));
 }
 
 TEST(Audit, TheWorstNodesAreRehearsedFirst) {

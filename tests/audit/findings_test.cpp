@@ -286,6 +286,17 @@ TEST(Findings, BoundPods) {
        [](ACluster& cluster) { cluster.give_local_volume("web-a", "n1"); },
        {"risk VolumeOnOneNode shop/Deployment/web"}},
       {"a volume of another node", [](ACluster& cluster) { cluster.give_local_volume("web-a", "n2"); }, {}},
+      {"a volume that only its own and a full node can reach",
+       [](ACluster& cluster) {
+         cluster.add_node("n3", "1");
+         cluster.add_deployment("full", 1);
+         cluster.add_pod("full-a", "full", "n3");
+         cluster.item("Pod", "full-a")["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "1";
+         cluster.give_local_volume("web-a", "n1");
+         cluster.item("PersistentVolume", "pv-web-a")["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"][0]
+                                                     ["matchExpressions"][0]["values"] = {"n1", "n3"};
+       },
+       {"risk NoRoom shop/Deployment/web", "risk SingleReplica shop/Deployment/full"}},
       {"no room elsewhere",
        [](ACluster& cluster) {
          for (const char* pod : {"web-a", "web-b"})

@@ -41,6 +41,8 @@ type Disk struct {
 	FailsOnce string
 	// If set, the volume is not detached before this channel is closed.
 	Held <-chan struct{}
+	// If set, only nodes of this role can reach the volume.
+	OnlyOn string
 }
 
 // Attachment is the history of a VolumeAttachment. Times of the attacher's actions are those before its request is
@@ -113,12 +115,21 @@ func (d *Disks) Add(ctx context.Context, disk Disk) error {
 	d.mu.Lock()
 	d.disks[name] = disk
 	d.mu.Unlock()
+	var affinity *corev1.VolumeNodeAffinity
+	if disk.OnlyOn != "" {
+		affinity = &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+			MatchExpressions: []corev1.NodeSelectorRequirement{
+				{Key: "role", Operator: corev1.NodeSelectorOpIn, Values: []string{disk.OnlyOn}},
+			},
+		}}}}
+	}
 	_, err := client.PersistentVolumes().Create(ctx, &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: corev1.PersistentVolumeSpec{
 			Capacity: diskSize, AccessModes: []corev1.PersistentVolumeAccessMode{disk.Mode},
 			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
 			ClaimRef:                      &corev1.ObjectReference{Namespace: space, Name: disk.Claim},
+			NodeAffinity:                  affinity,
 			PersistentVolumeSource: corev1.PersistentVolumeSource{
 				CSI: &corev1.CSIPersistentVolumeSource{Driver: d.Driver, VolumeHandle: "handle-of-" + name},
 			},

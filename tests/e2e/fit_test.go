@@ -13,7 +13,9 @@ import (
 
 // The reasons in the scheduler's message about a pod for which it found no node, without those that come from nodes of
 // other tests.
-var shortages = regexp.MustCompile(`\d+ (Insufficient \S+?|Too many pods|node\(s\) didn't (?:match pod|satisfy existing pods) anti-affinity rules)[,.]`)
+var shortages = regexp.MustCompile(`\d+ (Insufficient \S+?|Too many pods|` +
+	`node\(s\) didn't (?:match pod|satisfy existing pods) anti-affinity rules|` +
+	`node\(s\) didn't match PersistentVolume's node affinity)[,.]`)
 
 // fitWorld returns a world with a large and a small pod on the node "old", and a node "new" of which so many CPUs are
 // used.

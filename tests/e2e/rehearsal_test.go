@@ -24,6 +24,7 @@ type staged struct {
 	pace  Pace
 	// Volumes by claim. attachesAfter and detachesAfter are also given to the rehearsal as its assumptions.
 	volumes                      map[string]corev1.PersistentVolumeAccessMode
+	local                        []string // claims whose volumes only the node "old" can reach
 	attachesAfter, detachesAfter time.Duration
 	// flags are given to both commands.
 	flags   []string
@@ -83,6 +84,23 @@ func TestRehearsal(t *testing.T) {
 			detachesAfter: 6 * time.Second,
 			pace:          Pace{ReadyAfter: 7 * time.Second, TerminatesAfter: 3 * time.Second},
 			flags:         []string{"--wait-volumes"},
+		},
+		"volumes that stay behind": {
+			build: func(s *setup) {
+				s.add(3, WithClaims("data", StatefulSet("db", 3, Unannounced)))
+				s.add(2, Deployment("web", 2, Claim("shared")), Budget("web", "1"))
+				s.add(7, Deployment("free", 7), Budget("free", "1"))
+			},
+			volumes: map[string]corev1.PersistentVolumeAccessMode{
+				"data-db-0": corev1.ReadWriteOnce, "data-db-1": corev1.ReadWriteOnce,
+				"data-db-2": corev1.ReadWriteOnce, "shared": corev1.ReadWriteMany,
+			},
+			local:         []string{"data-db-0", "data-db-2", "shared"},
+			attachesAfter: time.Second,
+			detachesAfter: time.Second,
+			pace:          Pace{ReadyAfter: 10 * time.Second, TerminatesAfter: 3 * time.Second},
+			flags:         []string{"--timeout=100s"},
+			stuck:         true, // the budget of web waits for the pod that finds no node
 		},
 		"in order, and Ready for a while": {
 			build: func(s *setup) {
@@ -204,9 +222,11 @@ func (s staged) disks(t *testing.T, w *World) (addNode func(short string)) {
 	must(t, err)
 	t.Cleanup(d.Close)
 	for claim, mode := range s.volumes {
-		must(t, d.Add(t.Context(), Disk{
-			Claim: claim, Mode: mode, AttachesAfter: s.attachesAfter, DetachesAfter: s.detachesAfter,
-		}))
+		disk := Disk{Claim: claim, Mode: mode, AttachesAfter: s.attachesAfter, DetachesAfter: s.detachesAfter}
+		if slices.Contains(s.local, claim) {
+			disk.OnlyOn = "old"
+		}
+		must(t, d.Add(t.Context(), disk))
 	}
 	return func(short string) { must(t, d.AddNode(t.Context(), short)) }
 }

@@ -9,7 +9,9 @@
 namespace haulout::placement {
 namespace {
 
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 struct QuantityCase {
   const char* text;
@@ -248,6 +250,49 @@ TEST(Room, PreemptionAddsUpWhatStays) {
   const Place found = place_on(pod, {node_with("n1")}, others);
   EXPECT_EQ(found.preempts_on, "");
   EXPECT_THAT(found.message, HasSubstr("1 Insufficient cpu"));
+}
+
+// The pod goes where its volumes are: a disk of a machine, or a volume of a zone.
+TEST(Room, AllVolumesOfThePodMustReachTheNode) {
+  const auto volume_in = [](const Json& terms) {
+    Json volume = {{"metadata", {{"name", "pv"}}}, {"spec", Json::object()}};
+    if (!terms.is_null()) volume["spec"]["nodeAffinity"] = {{"required", {{"nodeSelectorTerms", terms}}}};
+    return std::make_shared<const Json>(std::move(volume));
+  };
+  const auto with_label = [](const char* key, std::vector<std::string> values) {
+    return Json::array({{{"matchExpressions", {{{"key", key}, {"operator", "In"}, {"values", values}}}}}});
+  };
+  const Object of_n2 = volume_in(with_label("kubernetes.io/hostname", {"n2"}));
+  const Object of_zone_a = volume_in(with_label("zone", {"a", "b"}));
+  const Object everywhere = volume_in(nullptr);
+  std::vector<Object> nodes;
+  for (const char* name : {"n1", "n2", "n3"}) nodes.push_back(std::make_shared<const Json>(node_with(name)));
+  Room room(nodes, Room::Unstated::no_end);
+  const Json pod = pod_with(wants_1500m);
+  EXPECT_EQ(room.find(pod, {}, {everywhere, of_zone_a}).node, "n1");
+  EXPECT_EQ(room.find(pod, "n1", {of_zone_a, of_n2}).node, "n2");
+
+  const Json low = standing(pod_with(wants_1500m, "{}", "low"), "n2");
+  room.put(std::make_shared<const Json>(low), "n2");
+  Json high = pod;
+  high["spec"]["priority"] = 10;
+  const Place found = room.find(high, {}, {of_n2});
+  EXPECT_EQ(found.message,
+            "0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn't match PersistentVolume's node affinity.");
+  EXPECT_EQ(found.preempts_on, "n2");
+  const Place nowhere = room.find(high, {}, {volume_in(with_label("zone", {"c"}))});
+  EXPECT_EQ(nowhere.node, "");
+  EXPECT_EQ(nowhere.preempts_on, "") << "other pods do not keep it from the node";
+}
+
+TEST(Room, ClaimsAreWeighedIfTheirVolumesAreKnown) {
+  const auto with = [](const char* volumes) {
+    return pod_with((std::string(R"({"volumes":[)") + volumes + "]}").c_str());
+  };
+  const Json claim = with(R"({"name":"a","persistentVolumeClaim":{"claimName":"a"}},{"name":"b","ephemeral":{}})");
+  EXPECT_THAT(not_weighed(claim), ElementsAre("volumes"));
+  EXPECT_THAT(not_weighed(claim, true), IsEmpty());
+  EXPECT_THAT(not_weighed(with(R"({"name":"a","iscsi":{}})"), true), ElementsAre("volumes"));
 }
 
 TEST(Room, ANodeWithRoomGoesBeforePreemption) {

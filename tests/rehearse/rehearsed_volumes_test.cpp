@@ -10,6 +10,7 @@ using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
 using Json = nlohmann::json;
@@ -65,6 +66,24 @@ TEST_F(RehearsedVolumes, AReplacementStartsWhenItsVolumeIsAttached) {
   const Duration one = 20s + 40s + 25s + 30s;
   EXPECT_GE(rehearsal.took, one + 20s + 40s);
   EXPECT_LE(rehearsal.took, one + 20s + 40s + 4s);
+}
+
+// The most frequent reason why a pod does not come back: its disk is on the machine that is drained, or in a zone
+// without another node.
+TEST_F(RehearsedVolumes, APodFindsNoNodeThatItsVolumeCanReach) {
+  const auto bind = [&](const char* volume, const char* node) {
+    item(volume)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"] = {
+        {{"matchFields", {{{"key", "metadata.name"}, {"operator", "In"}, {"values", {node}}}}}}};
+  };
+  bind("pv-db-0", "n1");
+  bind("pv-db-1", "n2");
+  const Rehearsal rehearsal = play();
+  EXPECT_EQ(rehearsal.drains[0].outcome, drain::Outcome::drained);
+  ASSERT_THAT(rehearsal.no_room, SizeIs(1));
+  EXPECT_EQ(rehearsal.no_room[0].pod, "shop/db-0");
+  EXPECT_THAT(rehearsal.no_room[0].message, HasSubstr("1 node(s) didn't match PersistentVolume's node affinity"));
+  EXPECT_EQ(cli::exit_code(rehearsal), 1);
+  EXPECT_THAT(rehearsal.not_weighed, IsEmpty()) << "the volumes of both pods are weighed";
 }
 
 TEST_F(RehearsedVolumes, ASharedVolumeIsAttachedAtOnce) {

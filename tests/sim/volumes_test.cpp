@@ -98,6 +98,34 @@ TEST_F(VolumesTest, OneNodeAtATimeHasAVolumeThatAllowsOne) {
   });
 }
 
+// A disk of one machine: its pod waits until that machine takes pods again.
+TEST_F(VolumesTest, APodGoesWhereItsVolumeIs) {
+  add_volume();
+  cluster.patch(
+      "persistentvolumes", "", "pv",
+      {{"spec",
+        {{"nodeAffinity",
+          {{"required",
+            {{"nodeSelectorTerms",
+              {{{"matchFields", {{{"key", "metadata.name"}, {"operator", "In"}, {"values", {"n2"}}}}}}}}}}}}}}});
+  cluster.patch("nodes", "", "n2", {{"spec", {{"unschedulable", true}}}});
+  Json pod = user("db-0", "");
+  pod["spec"].erase("nodeName");
+  pod["status"] = {{"phase", "Pending"}};
+  cluster.create("pods", pod);
+  in_world([&]() -> awaitable<void> {
+    co_await pass(20s);
+    const Json waiting = cluster.get("pods", "shop", "db-0");
+    EXPECT_EQ(sim::text(waiting, "/spec/nodeName"), "");
+    EXPECT_EQ(sim::text(sim::condition(waiting, "PodScheduled"), "/message"),
+              "0/2 nodes are available: 1 node(s) didn't match PersistentVolume's node affinity, 1 node(s) were "
+              "unschedulable.");
+    cluster.patch("nodes", "", "n2", {{"spec", {{"unschedulable", false}}}});
+    co_await pass(20s);
+    EXPECT_EQ(sim::text(cluster.get("pods", "shop", "db-0"), "/spec/nodeName"), "n2");
+  });
+}
+
 TEST_F(VolumesTest, ManyNodesHaveAVolumeThatAllowsMany) {
   add_volume(Json::object(), "ReadWriteMany");
   cluster.create("pods", user("db-0", "n1"));
