@@ -58,11 +58,12 @@ std::string update_in_progress(const std::string& program, const k8s::Node& node
 std::string cordon_of_agent(const std::string& program, const k8s::Node& node) {
   const auto state = agent_state(node);
   if (!state || !node.unschedulable || agent::persons_cordon(node)) return {};
-  // A degraded node leaves that state only when it is well again, or when its reboot is requested.
+  // A node that is cordoned without being updated, for example a degraded one, stays so until it is well.
+  const auto known = agent::state_of(*state);
   const std::string remedy =
-      *state == to_string(agent::State::degraded)
-          ? fmt::format("and {} uncordon {}, so that the drain sets a cordon of its own", program, node.name)
-          : "and wait until its state is idle or pending";
+      known && agent::duties_of(*known).turn == agent::Duty::yes
+          ? "and wait until its state is idle or pending"
+          : fmt::format("and {} uncordon {}, so that the drain sets a cordon of its own", program, node.name);
   return fmt::format(
       "Warning: node/{0} is cordoned by its agent (state {1}), which may reboot or uncordon it at any time: first run "
       "{2} pause {0}, {3}",

@@ -52,13 +52,15 @@ TEST_F(JobsTest, ACordonOfTheAgentIsWarnedOf) {
       {"agent", "ready", "ready)"},
       {"agent", "verifying", "verifying)"},
       {"agent", "degraded", "first run haulout pause n1, and haulout uncordon n1"},
+      {"agent", "pending", "first run haulout pause n1, and haulout uncordon n1"},
       {"agent", "idle", ""},
       {"agent", "", ""},
       {"jane@desk", "draining", ""},
       {"", "draining", ""},
   };
+  const WallTime cordoned = clock.wall_now();  // the node stays cordoned from row to row
   for (const auto& row : rows) {
-    const std::string mark = drain::encode_mark({"run", row.by, clock.wall_now()});
+    const std::string mark = drain::encode_mark({"run", row.by, cordoned});
     const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
     cluster.patch("nodes", "", "n1",
                   {{"spec", {{"unschedulable", true}}},
