@@ -12,6 +12,7 @@
 #include "audit/node_rehearsals.hpp"
 #include "audit/world.hpp"
 #include "drain/reasons.hpp"
+#include "rehearse/snapshot_command.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
 
@@ -27,9 +28,9 @@ Result<> check_manifests(const std::vector<Json>& objects) {
            kind == "PodDisruptionBudget";
   });
   if (any) return {};
-  return Error(Errc::decode,
-               "the files have no nodes, and no workloads or budgets either; give a snapshot (kubectl get "
-               "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,svc -A -o json), or manifests with workloads");
+  return Error(Errc::decode, fmt::format("the files have no nodes, and no workloads or budgets either; give a snapshot "
+                                         "({}), or manifests with workloads",
+                                         rehearse::snapshot_command));
 }
 
 // Returns the file of each object, by "namespace/kind/name" as in Finding::object. Adds the namespace `default` to

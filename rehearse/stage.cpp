@@ -7,6 +7,7 @@
 
 #include "base/files.hpp"
 #include "k8s/codec.hpp"
+#include "rehearse/snapshot_command.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
 #include "sim/api_server.hpp"
@@ -70,9 +71,7 @@ Result<> check_whole(const std::vector<sim::Json>& objects) {
   };
   const char* missing = !has("Node") ? "nodes" : !has("Pod") ? "pods" : nullptr;
   if (missing)
-    return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by kubectl get "
-                                           "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json",
-                                           missing));
+    return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by {}", missing, snapshot_command));
   return {};
 }
 
