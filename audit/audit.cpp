@@ -12,6 +12,7 @@
 #include "audit/node_rehearsals.hpp"
 #include "audit/world.hpp"
 #include "drain/reasons.hpp"
+#include "rehearse/snapshot_command.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
 
@@ -20,16 +21,19 @@ namespace {
 
 using sim::Json;
 
-Result<> check_manifests(const std::vector<Json>& objects) {
+Result<> check_manifests(const std::vector<Json>& objects, bool is_kustomization) {
   const bool any = std::ranges::any_of(objects, [](const Json& object) {
     const std::string kind = sim::text(object, "/kind");
     return kind == "Pod" || kind == "Deployment" || kind == "ReplicaSet" || kind == "StatefulSet" || kind == "Job" ||
            kind == "PodDisruptionBudget";
   });
   if (any) return {};
-  return Error(Errc::decode,
-               "the files have no nodes, and no workloads or budgets either; give a snapshot (kubectl get "
-               "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,svc -A -o json), or manifests with workloads");
+  if (is_kustomization)
+    return Error(Errc::decode,
+                 "a kustomization only names manifests, so build it first: kubectl kustomize DIR | haulout audit -f -");
+  return Error(Errc::decode, fmt::format("the files have no nodes, and no workloads or budgets either; give a snapshot "
+                                         "({}), or manifests with workloads",
+                                         rehearse::snapshot_command));
 }
 
 // Returns the file of each object, by "namespace/kind/name" as in Finding::object. Adds the namespace `default` to
@@ -247,13 +251,18 @@ class Audit {
 }  // namespace
 
 Result<Report> audit(AuditInput input) {
+  // Reading takes the texts, and leaves out objects of kinds that it does not know.
+  const auto names_kustomize = [](const rehearse::Document& document) {
+    return document.text.find("kustomize.config.k8s.io") != std::string::npos;
+  };
+  const bool is_kustomization = input.snapshot.stored && std::ranges::any_of(input.snapshot.documents, names_kustomize);
   auto read = rehearse::objects_of(input.snapshot);
   if (!read) return std::move(read).error();
   const bool of_manifests = input.snapshot.stored && are_manifests(read->all);
   const auto files = of_manifests ? files_of(*read) : std::map<std::string, std::string>();
   std::vector<sim::Json> objects = std::move(read->all);
   if (of_manifests) {
-    if (auto any = check_manifests(objects); !any) return std::move(any).error();
+    if (auto any = check_manifests(objects, is_kustomization); !any) return std::move(any).error();
     objects = expanded(std::move(objects));
   } else if (input.snapshot.stored) {
     if (auto whole = rehearse::check_whole(objects); !whole) return std::move(whole).error();

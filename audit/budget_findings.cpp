@@ -87,6 +87,10 @@ void diagnose(const World& world, const WorldBudget& of, const std::vector<k8s::
   } else if (fact->code == reason::budget_awaits_replacement && unready) {
     finding.id = "BrokenBudget";
     finding.severity = has_broken_pod(world, of) ? Severity::blocks : Severity::risk;
+    finding.way_out = "repair the pods that are not Ready";
+    if (!of.budget.always_allow_unhealthy)
+      finding.way_out +=
+          "; unhealthyPodEvictionPolicy: AlwaysAllow lets drains evict these, but not the pods that are Ready";
   } else {
     return;  // it passes by itself
   }

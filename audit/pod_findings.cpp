@@ -55,7 +55,8 @@ void find_unmanaged(const World& world, const Group& group, Findings& findings) 
                 .severity = refused ? Severity::blocks : Severity::risk,
                 .text = fmt::format("it has no controller, so nothing creates it again after an eviction{}",
                                     refused ? "; the drain refuses to evict it" : ""),
-                .way_out = "run it by a Deployment, a StatefulSet or a Job; a drain by hand needs --force"},
+                .way_out = "run it by a Deployment, a StatefulSet or a Job; a drain by hand needs --force, and agents "
+                           "evict it unless --unmanaged is refuse or skip"},
                pods);
 }
 

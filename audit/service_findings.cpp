@@ -61,7 +61,7 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
   if (guards.surge != drain::Surge::off && surge_of(world, pod, guards.surge).plan == Plan::surge) {
     finding.severity = Severity::note;
     finding.text = "it has one pod, which the drain replaces before it evicts it (--surge)";
-    finding.way_out = "none is needed; a second replica also protects against the loss of a node";
+    finding.way_out = "none is needed; a second replica on another node also protects against the loss of a node";
     return findings.add(std::move(finding), pods);
   }
   const auto policy = drain::single_replica_override(pod.pod, group.controller).value_or(guards.single_replica);
@@ -74,7 +74,7 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
         "it has one pod, which shares a PodDisruptionBudget with {} of other controllers, so they are probably "
         "replicas of each other",
         count_of_pods(partners));
-    finding.way_out = "none is needed if they are; otherwise run a second replica";
+    finding.way_out = "none is needed if they are; otherwise run a second replica on another node";
     return findings.add(std::move(finding), pods);
   }
   finding.text = finding.severity == Severity::blocks
@@ -84,10 +84,11 @@ void find_single(const World& world, const Group& group, const Pods& pods, Findi
   const auto surge = surge_of(world, pod, drain::Surge::single_replica);
   if (surge.plan == Plan::surge)
     finding.way_out =
-        "run a second replica, or drain with --surge=single-replica, which starts the replacement before the eviction";
+        "run a second replica on another node, or drain with --surge=single-replica, which starts the replacement "
+        "before the eviction";
   else
     finding.way_out =
-        "run a second replica" +
+        "run a second replica on another node" +
         (surge.plan == Plan::impossible ? "; --surge does not help, because " + surge.why : std::string());
   findings.add(std::move(finding), pods);
 }

@@ -317,6 +317,9 @@ asio::awaitable<bool> Drain::evict() {
   impl_->start_time();
   co_return co_await impl_->run_eviction();
 }
+const k8s::Node& Drain::node() const {
+  return impl_->node.node();
+}
 std::vector<Diagnosis> Drain::diagnoses() const {
   return impl_->findings.active();
 }

@@ -60,6 +60,9 @@ class Drain {
   Asked asked() const;
   void expect_requests();
 
+  // Returns the Node as the drain has seen it last. Without a name until preflight() has read it.
+  const k8s::Node& node() const;
+
   // Returns the diagnoses that hold now.
   std::vector<Diagnosis> diagnoses() const;
 

@@ -2,11 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <istream>
 
 #include "base/files.hpp"
 #include "k8s/codec.hpp"
+#include "rehearse/snapshot_command.hpp"
 #include "rehearse/world_json.hpp"
 #include "retry/task_group.hpp"
 #include "sim/api_server.hpp"
@@ -42,6 +45,25 @@ Result<std::vector<sim::Json>> read_document(Document document, const Prepare& p
   return document.in_file ? read_file(document.file, prepare) : sim::read_objects(document.text, prepare);
 }
 
+// People also give what manifests are made from. Returns what this document is then, and what to do; otherwise an empty
+// string.
+std::string to_render(const Document& document) {
+  if (document.file.empty()) return {};
+  const std::filesystem::path path(document.file);
+  const std::string name = path.filename(), folder = path.has_parent_path() ? path.parent_path().string() : ".";
+  if (name == "kustomization.yaml" || name == "kustomization.yml")
+    return fmt::format("it is a kustomization, so build it first: kubectl kustomize {} | haulout audit -f -", folder);
+  if (name == "Chart.yaml")
+    return fmt::format("it belongs to a Helm chart, so render that first: helm template {} | haulout audit -f -",
+                       folder);
+  const std::string& text = document.text;
+  const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
+  // In JSON, braces may follow each other, and a text may have those of a template.
+  const bool is_json = text.compare(begin, 1, "{") == 0 && text.compare(begin, 2, "{{") != 0;
+  if (is_json || text.find("{{") == std::string::npos) return {};
+  return "it is a template with {{ }}, so render it first: helm template CHART | haulout audit -f -";
+}
+
 }  // namespace
 
 Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress) {
@@ -54,10 +76,12 @@ Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_prog
     if (on_progress) on_progress({StepProgress::Step::reading, count, 0});
   };
   for (Document& document : snapshot.documents) {
+    const std::string remedy = to_render(document);
     auto objects = read_document(std::exchange(document, {.text = {}, .file = document.file}), prepare);
     if (!objects)
-      return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}", document.file.empty() ? "" : " in ",
-                                             document.file, objects.error().message()));
+      return Error(Errc::decode,
+                   fmt::format("the snapshot{}{} cannot be used: {}{}{}", document.file.empty() ? "" : " in ",
+                               document.file, objects.error().message(), remedy.empty() ? "" : "; ", remedy));
     read.parts.push_back({document.file, objects->size()});
     std::move(objects->begin(), objects->end(), std::back_inserter(read.all));
   }
@@ -70,9 +94,7 @@ Result<> check_whole(const std::vector<sim::Json>& objects) {
   };
   const char* missing = !has("Node") ? "nodes" : !has("Pod") ? "pods" : nullptr;
   if (missing)
-    return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by kubectl get "
-                                           "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota -A -o json",
-                                           missing));
+    return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by {}", missing, snapshot_command));
   return {};
 }
 

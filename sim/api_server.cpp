@@ -91,6 +91,27 @@ void add_server_headers(http::Response& response, WallTime now, std::size_t audi
 
 using Ordered = nlohmann::ordered_json;
 
+// Names of resources that people type, as the API server of Kubernetes has them. kubectl learns them from the server.
+constexpr std::pair<std::string_view, std::string_view> short_names[] = {
+    {"configmaps", "cm"},
+    {"daemonsets", "ds"},
+    {"deployments", "deploy"},
+    {"events", "ev"},
+    {"horizontalpodautoscalers", "hpa"},
+    {"namespaces", "ns"},
+    {"nodes", "no"},
+    {"persistentvolumeclaims", "pvc"},
+    {"persistentvolumes", "pv"},
+    {"poddisruptionbudgets", "pdb"},
+    {"pods", "po"},
+    {"replicasets", "rs"},
+    {"replicationcontrollers", "rc"},
+    {"resourcequotas", "quota"},
+    {"services", "svc"},
+    {"statefulsets", "sts"},
+    {"storageclasses", "sc"},
+};
+
 Ordered resource_list(std::string_view group, std::string_view group_version) {
   Ordered resources = Ordered::array();
   for (const ResourceInfo& info : all_resources()) {
@@ -103,6 +124,8 @@ Ordered resource_list(std::string_view group, std::string_view group_version) {
                          {"namespaced", info.namespaced},
                          {"kind", info.kind},
                          {"verbs", {"create", "delete", "get", "list", "patch", "update", "watch"}}});
+    for (const auto& [resource, short_name] : short_names)
+      if (resource == info.resource) resources.back()["shortNames"] = Ordered::array({short_name});
     if (scalable(info))
       resources.push_back({{"name", std::string(info.resource) + "/scale"},
                            {"singularName", ""},

@@ -72,8 +72,8 @@ OptionGroup slots() {
           {"pool", text<C>(&C::pool, "name", check_dns_label),
            "The pool of this node, whose nodes share the slots; with FleetLock the group. Without this option and "
            "pool-label: control-plane for nodes with the label node-role.kubernetes.io/control-plane, and default "
-           "for all others; with FleetLock default for all. Of that pool control-plane, at most one node may be "
-           "unavailable, even if max-unavailable is greater."},
+           "for all others; with FleetLock default for all. If the label has put nodes into the pool control-plane, at "
+           "most one of them may be unavailable, even if max-unavailable is greater."},
           {"pool-label", text<C>(&C::pool_label, "label key", check_label_key),
            "Take the name of the pool from this label of the Node. A node without the label, or with an empty "
            "one, gets no slot, unless slots is none."},
@@ -94,12 +94,14 @@ OptionGroup slots() {
            "versions that nodes share (debian, file, command, transactional-update) has none. All agents of a pool "
            "should have the same ramp."},
           {"halt-after", number<C>(&C::halt_after, "nodes", 0, 10000),
-           "With slots lease: halt the roll-out of a version when so many nodes of the pool have failed with it: no "
-           "further node is updated to it until fewer have. Fewer failed nodes keep their places in the waves of ramp, "
-           "and hold nobody up. Also without ramp. 0: the first failed node holds its wave up, and the others wait "
-           "while it is degraded. A degraded node keeps its slot, so max-unavailable must be at least this number: "
-           "otherwise the failed nodes hold all slots before. Needs a back end with versions, like ramp. All agents of "
-           "a pool should have the same number."},
+           "With slots lease: halt the roll-out of a version when this number of nodes of the pool have failed with "
+           "it. No further node is updated to it until fewer count as failed. Fewer failed nodes keep their places in "
+           "the waves of ramp, and the other nodes do not wait for them. It also works without ramp. 0: the "
+           "first failed node makes the others wait, while it is degraded. max-unavailable must be at least this "
+           "number: "
+           "a degraded node keeps its slot, so with fewer slots the failed nodes have all of them before the roll-out "
+           "counts as halted, and the other nodes wait for slots. Needs a back end with versions, like ramp. All "
+           "agents of a pool should have the same number."},
           {"roll-out-order", text<C>(&C::roll_out_order, "order", check_roll_out_order),
            "With slots lease: which of the nodes that wait for a slot goes first. any: whoever takes a free slot "
            "first. "
@@ -371,8 +373,9 @@ that sets an option wins; lists are replaced, not merged:
 4. environment variables for those who package the agent: `HAULOUT_DEFAULT_LOG_FORMAT=json`
 5. the defaults below
 
-The shipped DaemonSet sets two options of the fourth kind, `metrics-address: :9797` and `log-format: json`; your file
-takes precedence. Its probes use port 9797: if you change the address, change the DaemonSet's port, too.
+The shipped DaemonSet sets two options in the fourth way, by the variables `HAULOUT_DEFAULT_METRICS_ADDRESS` (`:9797`)
+and `HAULOUT_DEFAULT_LOG_FORMAT` (`json`). Your file wins over them. The probes of the DaemonSet use port 9797: if
+you change the address, change its port, too.
 
 The file is `/etc/haulout/config.yaml`, or the file that `--config` or `HAULOUT_CONFIG` names. In a cluster it usually
 is a mounted ConfigMap. It is flat: each line is an option and its value, or its list of values.

@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <algorithm>
 
+#include "agent/node/node_cordon.hpp"
 #include "agent/node/state.hpp"
 #include "agent/process/process.hpp"
 #include "base/text.hpp"
@@ -50,6 +51,23 @@ std::string update_in_progress(const std::string& program, const k8s::Node& node
       "its installation after the drain or its reboot has begun. If the machine does not come back: kubectl delete "
       "node {}",
       *name, program, node.name, node.name);
+}
+
+// Returns a warning if the cordon of this node is its agent's: a drain by a person then sets none of its own, and the
+// agent ends its cordon, or reboots the machine, when its update goes on. Returns an empty string if that is not so.
+std::string cordon_of_agent(const std::string& program, const k8s::Node& node) {
+  const auto state = agent_state(node);
+  if (!state || !node.unschedulable || agent::persons_cordon(node)) return {};
+  // A node that is cordoned without being updated, for example a degraded one, stays so until it is well.
+  const auto known = agent::state_of(*state);
+  const std::string remedy =
+      known && agent::duties_of(*known).turn == agent::Duty::yes
+          ? "and wait until its state is idle or pending"
+          : fmt::format("and {} uncordon {}, so that the drain sets a cordon of its own", program, node.name);
+  return fmt::format(
+      "Warning: node/{0} is cordoned by its agent (state {1}), which may reboot or uncordon it at any time: first run "
+      "{2} pause {0}, {3}",
+      node.name, *state, program, remedy);
 }
 
 }  // namespace
@@ -279,6 +297,9 @@ boost::asio::awaitable<void> DrainJob::preflight() {
       end(node);
       continue;
     }
+    if (settings_.command == Command::drain)
+      if (const auto line = cordon_of_agent(tools_.program, node.drain->node()); !line.empty())
+        tools_.console.warn(line);
     const drain::Report report = report_of(node);
     for (const std::string& line : skip_warnings(report)) tools_.console.warn(line);
     for (const std::string& line : fit_warnings(report)) tools_.console.warn(line);

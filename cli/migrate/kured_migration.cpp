@@ -80,6 +80,10 @@ Result<Migration> migrate_kured(KuredCall call) {
   std::vector<std::string> lost;  // options that kept kured from reboots, and are not in the configuration
   for (const KuredOption& option : kured_options()) {
     const KuredGiven* given = settings.given(option.name);
+    if (given == nullptr && option.told_always) {
+      Verdict verdict = option.judge(settings, option, draft);
+      migration.options.push_back({std::string(option.name), {}, verdict.outcome, std::move(verdict.why)});
+    }
     if (given == nullptr) continue;
     Verdict verdict = judge(option, *given, settings, draft);
     if (verdict.protection_lost) lost.push_back("--" + std::string(option.name));
@@ -118,6 +122,8 @@ std::vector<std::string> migration_lines(const Migration& migration) {
   std::size_t first = std::string_view("OPTION").size();
   std::size_t second = std::string_view("RESULT").size();
   const auto spelled = [](const MigratedOption& option) {
+    if (option.spelled.empty())
+      return fmt::format("--{}={} (default)", option.name, find_kured_option(option.name)->fallback);
     return clipped(joined(option.spelled, " "), widest_spelling);
   };
   for (const MigratedOption& option : migration.options) {
@@ -127,12 +133,11 @@ std::vector<std::string> migration_lines(const Migration& migration) {
   const auto row = [&](std::string_view option, std::string_view result, std::string_view why) {
     lines.push_back(padded(option, first + 2) + padded(result, second + 2) + std::string(why));
   };
-  if (migration.options.empty()) {
+  row("OPTION", "RESULT", "HAULOUT");
+  for (const MigratedOption& option : migration.options) row(spelled(option), words_of(option.outcome), option.why);
+  const auto is_default = [](const MigratedOption& option) { return option.spelled.empty(); };
+  if (std::ranges::all_of(migration.options, is_default))
     lines.push_back(migration.from + " gives kured no options: the defaults of Haulout are enough");
-  } else {
-    row("OPTION", "RESULT", "HAULOUT");
-    for (const MigratedOption& option : migration.options) row(spelled(option), words_of(option.outcome), option.why);
-  }
   std::vector<std::string> counts;
   for (const Outcome outcome :
        {Outcome::translated, Outcome::not_needed, Outcome::no_counterpart, Outcome::decide, Outcome::unknown})

@@ -13,7 +13,7 @@ namespace haulout::cli {
 
 struct MigratedOption {
   std::string name;                  // without --; empty for something that is no option of kured
-  std::vector<std::string> spelled;  // as it was given, without secrets
+  std::vector<std::string> spelled;  // as it was given, without secrets; empty: kured's default
   Outcome outcome = Outcome::translated;
   std::string why;
 };

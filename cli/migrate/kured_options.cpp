@@ -112,6 +112,14 @@ std::string zone_of(const Settings& settings, std::string& note, std::string& pr
   return "UTC";
 }
 
+// Adds the windows as a comment. All four options of the window have the same one.
+void propose_window(ConfigDraft& draft, const std::vector<std::string>& windows, const std::vector<std::string>& origin,
+                    std::string_view note) {
+  const auto lines = draft.lines();
+  if (std::ranges::find(lines, "window", &ConfigLine::option) == lines.end())
+    draft.propose("window", windows, origin, note);
+}
+
 Verdict window(const Settings& settings, const Option&, ConfigDraft& draft) {
   const auto names = {std::string_view("reboot-days"), std::string_view("start-time"), std::string_view("end-time"),
                       std::string_view("time-zone")};
@@ -123,13 +131,22 @@ Verdict window(const Settings& settings, const Option&, ConfigDraft& draft) {
                                     settings.value("end-time"), zone);
   for (const std::string_view name : names) {
     const KuredGiven* given = settings.given(name);
-    if (given != nullptr && given->source) window.problem = "a part of the window was not read";
+    if (given == nullptr || !given->source) continue;
+    (name == "time-zone" ? problem : window.problem) = "a part of the window was not read";
   }
   if (!window.problem.empty()) return {Outcome::decide, window.problem, true};
   if (window.windows.empty()) return not_needed("kured may reboot at any time, and so may the agents without a window");
-  if (!problem.empty()) return {Outcome::decide, problem, true};
+  const auto origin = origin_of(settings, names);
+  if (!problem.empty()) {
+    propose_window(draft, window.windows, origin,
+                   "kured's time zone is not known here: write its name after the times, which are in UTC without one");
+    return {Outcome::decide, problem, true};
+  }
   if (!window.note.empty()) note += (note.empty() ? "" : "; ") + window.note;
-  return translated(draft, "window", window.windows, origin_of(settings, names), note, note);
+  Verdict verdict = translated(draft, "window", window.windows, origin, note, note);
+  if (verdict.outcome == Outcome::decide)
+    propose_window(draft, window.windows, origin, "the agent does not take this window: correct its time zone");
+  return verdict;
 }
 
 // The options of Prometheus. The query is that of kured: ALERTS, filtered, without the alerts of Haulout itself.
@@ -259,13 +276,17 @@ Verdict blocking_pods(const Settings& settings, const Option& option, ConfigDraf
 
 // The other options, in the order of the table.
 
+constexpr std::string_view pool_of_control_plane =
+    "control-plane nodes are a pool of their own, of which one more is updated at the same time";
+
 Verdict concurrency(const Settings& settings, const Option& option, ConfigDraft& draft) {
   const auto nodes = parse_number<std::int64_t>(settings.value(option.name));
-  if (nodes && *nodes <= 1) return not_needed("one node at a time is the default of max-unavailable, too");
+  if (nodes && *nodes <= 1)
+    return not_needed(
+        fmt::format("one node at a time is the default of max-unavailable, too; {}", pool_of_control_plane));
   return translated(
       draft, "max-unavailable", {settings.value(option.name)}, origin_of(settings, {option.name}),
-      "nodes that are not Ready, or that a person has cordoned, count, too; control-plane nodes are a pool "
-      "of their own, of which one more is updated at the same time");
+      fmt::format("nodes that are not Ready, or that a person has cordoned, count, too; {}", pool_of_control_plane));
 }
 
 Verdict drain_timeout(const Settings& settings, const Option& option, ConfigDraft& draft) {
@@ -443,7 +464,8 @@ Verdict taint(const Settings& settings, const Option& option, ConfigDraft& draft
   return translated(
       draft, "waiting-taint", {key}, origin_of(settings, {option.name}),
       "remove kured's taints before you install Haulout; it needs the authority policies or serviceaccount",
-      "remove kured's taints of this key from the nodes before you install Haulout");
+      "remove kured's taints of this key from the nodes before you install Haulout. This needs the authority policies "
+      "(component policies-only) or serviceaccount; with impersonation or kubelet it has no effect");
 }
 
 Verdict metrics(const Settings& settings, const Option&, ConfigDraft& draft) {
@@ -479,7 +501,7 @@ Verdict message(const Settings& settings, const Option& option, ConfigDraft&) {
 const std::vector<KuredOption>& kured_options() {
   using enum KuredType;
   static const std::vector<KuredOption> options = {
-      {"concurrency", integer, "1", concurrency},
+      {"concurrency", integer, "1", concurrency, false, false, false, true},
       {"reboot-days", list, "", window, true},
       {"start-time", text, "0:00", window, true},
       {"end-time", text, "23:59:59", window, true},

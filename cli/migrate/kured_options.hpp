@@ -46,6 +46,8 @@ struct KuredOption {
   bool protects = false;  // the option keeps kured from a reboot at some times
   bool secret = false;    // its value is not shown
   bool by_name = false;   // the verdict is the same for all values
+  // It has a row also if it was not given: kured's default is not quite what Haulout does by default.
+  bool told_always = false;
 };
 
 const std::vector<KuredOption>& kured_options();

@@ -205,8 +205,8 @@ std::optional<agent::Pause> entry_pause(const FleetFacts& fleet, const std::stri
   return value ? std::optional(agent::parse_pause_json(key, *value)) : std::nullopt;
 }
 
-// Returns the gate for the pause of the node's pool. The pool is known here only if the Node, or the Lease of its slot,
-// has the label; otherwise only the agent knows it.
+// Returns the gate for the pause of the node's pool. The pool is known here only from the record of the agent, or from
+// the label of the Node or of the Lease of its slot; otherwise only the agent knows it.
 GateView pool_gate(const NodeView& node, const FleetFacts& fleet, WallTime now) {
   if (!node.pool.empty())
     return pause_gate("pause-pool", "pool " + node.pool, entry_pause(fleet, agent::pause_key(node.pool)), now);

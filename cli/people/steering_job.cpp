@@ -195,7 +195,7 @@ Task<> PauseJob::act(std::string node) {
   // A failure is ignored: a user with the right to resume a node may lack the right to read the ConfigMap.
   const auto map = co_await tools_.client.get<k8s::ConfigMap>(settings_.haulout_namespace(),
                                                               std::string(agent::pause_config_map), deadline());
-  if (map) warn_of_others(map->data, {}, k8s::value_at(change.node.labels, agent::pool_label).value_or(""));
+  if (map) warn_of_others(map->data, {}, agent::told_pool(change.node).value_or(""));
   co_return Result<>();
 }
 

@@ -108,7 +108,7 @@ NodeView node_view(const k8s::Node& node, const FleetFacts& facts, WallTime now)
   }
   view.request_problem = agent::unreadable_request(node).value_or("");
   view.os_image = node.os_image;
-  view.pool = k8s::value_at(node.labels, agent::pool_label).value_or("");
+  view.pool = agent::told_pool(node).value_or("");
   if (const k8s::Lease* turn = turn_of(node, facts)) {
     view.turn = turn->name;
     if (view.pool.empty()) view.pool = pool_of(*turn);

@@ -11,9 +11,11 @@
 namespace haulout::audit {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::StartsWith;
 using ::testing::UnorderedElementsAreArray;
 using Json = sim::Json;
 
@@ -365,10 +367,39 @@ TEST(Findings, TheWayOutSaysWhetherSurgeHelps) {
     change(cluster);
     return audited(cluster.input()).owners.front().findings.front().way_out;
   };
-  EXPECT_THAT(way_out([](ACluster&) {}), HasSubstr("or drain with --surge=single-replica"));
+  EXPECT_THAT(way_out([](ACluster&) {}),
+              HasSubstr("a second replica on another node, or drain with --surge=single-replica"));
   EXPECT_THAT(
       way_out([](ACluster& cluster) { cluster.item("Deployment", "solo")["spec"]["strategy"]["type"] = "Recreate"; }),
       HasSubstr("--surge does not help, because the strategy of Deployment shop/solo is Recreate"));
+}
+
+TEST(Findings, TheWayOutSaysWhatTheOwnerCanDo) {
+  const auto way_out = [](const std::function<void(ACluster&)>& change) {
+    ACluster cluster;
+    change(cluster);
+    const Report report = audited(cluster.input());
+    return report.owners.empty() ? std::string("no finding") : report.owners.front().findings.front().way_out;
+  };
+  const auto broken = [](ACluster& cluster, const Json& desired) {
+    cluster.set_ready("web-a", false);
+    status_of_budget(cluster)["currentHealthy"] = 1;
+    status_of_budget(cluster)["disruptionsAllowed"] = 0;
+    status_of_budget(cluster)["desiredHealthy"] = desired;
+    status_of_budget(cluster)["expectedPods"] = 3;
+  };
+  EXPECT_THAT(way_out([&](ACluster& cluster) { broken(cluster, 2); }),
+              AllOf(HasSubstr("unhealthyPodEvictionPolicy to AlwaysAllow"), HasSubstr("or repair the pods")));
+  EXPECT_THAT(
+      way_out([&](ACluster& cluster) { broken(cluster, 1); }),
+      AllOf(StartsWith("repair the pods that are not Ready"), HasSubstr("unhealthyPodEvictionPolicy: AlwaysAllow")));
+  EXPECT_EQ(way_out([&](ACluster& cluster) {
+              broken(cluster, 1);
+              cluster.item("PodDisruptionBudget", "web")["spec"]["unhealthyPodEvictionPolicy"] = "AlwaysAllow";
+            }),
+            "repair the pods that are not Ready");
+  EXPECT_THAT(way_out([](ACluster& cluster) { cluster.add_pod("bare", "bare", "n1", ""); }),
+              HasSubstr("a drain by hand needs --force, and agents evict it unless --unmanaged is refuse or skip"));
 }
 
 TEST(Findings, EveryKindIsListed) {

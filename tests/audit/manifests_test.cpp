@@ -12,6 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 Result<Report> of(const std::string& yaml) {
@@ -161,6 +162,40 @@ TEST(Manifests, AHugeNumberOfReplicasIsCut) {
                                      {"metadata", {{"name", "web"}}},
                                      {"spec", {{"replicas", 1'000'000'000}}}}};
   EXPECT_EQ(expanded(std::move(objects)).size(), 1U + most_replicas);
+}
+
+// These files are what manifests are made from.
+TEST(Manifests, WhatMustBeRenderedFirstIsSaid) {
+  const std::string kustomization = "resources:\n- web.yaml\n";
+  const std::string named = "apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources: [web.yaml]\n";
+  const std::string chart = "apiVersion: v2\nname: shop\nversion: 1.0.0\n";
+  const std::string template_text =
+      "apiVersion: apps/v1\nkind: Deployment\nspec:\n  replicas: {{ .Values.replicas }}\n";
+  const std::string flow = "{{- if .Values.web }}\napiVersion: v1\n{{- end }}\n";
+  const struct {
+    std::string text, file, says;
+  } rows[] = {
+      {kustomization, "shop/kustomization.yaml", "kubectl kustomize shop | haulout audit -f -"},
+      {kustomization, "kustomization.yml", "kubectl kustomize . | haulout audit -f -"},
+      {named, "shop/kustomization.yaml", "a kustomization only names manifests"},
+      {chart, "charts/shop/Chart.yaml", "helm template charts/shop | haulout audit -f -"},
+      {template_text, "web.yaml", "it is a template with {{ }}, so render it first: helm template"},
+      {flow, "the standard input", "it is a template with {{ }}"},
+  };
+  for (const auto& row : rows) {
+    AuditInput input;
+    input.snapshot = {.documents = {{row.text, row.file}}, .read_at = ACluster::now(), .stored = true};
+    const auto report = audit(std::move(input));
+    ASSERT_FALSE(report) << row.file;
+    EXPECT_THAT(report.error().message(), HasSubstr(row.says)) << row.file;
+  }
+  for (const char* text : {R"({"kind": "ConfigMap", "data": {"a": "{{ b }}"})", "kind: ConfigMap\ndata: [a\n"}) {
+    AuditInput input;
+    input.snapshot = {.documents = {{text, "a.yaml"}}, .read_at = ACluster::now(), .stored = true};
+    const auto report = audit(std::move(input));
+    ASSERT_FALSE(report) << text;
+    EXPECT_THAT(report.error().message(), Not(HasSubstr("template"))) << text;
+  }
 }
 
 TEST(Manifests, NothingToAudit) {

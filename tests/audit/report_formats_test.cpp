@@ -133,7 +133,7 @@ TEST(AuditFormats, JUnit) {
   EXPECT_EQ(audit_junit(sample(), Severity::blocks),
             R"(<?xml version="1.0" encoding="UTF-8"?>
 <testsuites>
-  <testsuite name="haulout audit" tests="3" failures="1">
+  <testsuite name="haulout audit" tests="4" failures="2">
     <testcase classname="shop/Deployment/web" name="BudgetNeverOpens shop/PodDisruptionBudget/web"><failure type="blocks" message="it has &lt;b&gt;maxUnavailable: 0&lt;/b&gt;">it has &lt;b&gt;maxUnavailable: 0&lt;/b&gt;
 way out: raise it
 nodes: n1
@@ -141,10 +141,31 @@ pods: shop/web-0</failure></testcase>
     <testcase classname="shop/Pod/bare" name="UnmanagedPod shop/Pod/bare"><system-out>risk: it has no controller &amp; stays away
 nodes: n2
 pods: shop/bare</system-out></testcase>
-    <testcase classname="nodes" name="node/n2 drains"/>
+    <testcase classname="nodes" name="node/n1"><failure type="blocked" message="BudgetNeverOpens of shop/Deployment/web"></failure></testcase>
+    <testcase classname="nodes" name="node/n2"><system-out>drains</system-out></testcase>
   </testsuite>
 </testsuites>
 )");
+}
+
+// A CI system follows a test by its names, and would take a verdict in one for another test.
+TEST(AuditFormats, TheNamesInJUnitDoNotDependOnVerdicts) {
+  const auto names = [](const audit::Report& report, Severity fail_on) {
+    std::vector<std::string> all;
+    std::string rest = audit_junit(report, fail_on);
+    for (std::size_t at = rest.find("<testcase "); at != std::string::npos; at = rest.find("<testcase ", at + 1))
+      all.push_back(rest.substr(at, rest.find('>', at) - at));
+    return all;
+  };
+  audit::Report changed = sample();
+  changed.owners[0].findings[0].severity = Severity::note;
+  changed.owners[0].findings[0].text = "it has minAvailable: 100%";
+  changed.nodes[0].verdict = Verdict::drains;
+  changed.nodes[1].verdict = Verdict::drains_without_room;
+  const auto first = names(sample(), Severity::blocks);
+  EXPECT_EQ(first.size(), 4U);
+  EXPECT_EQ(names(changed, Severity::blocks), first);
+  EXPECT_EQ(names(sample(), Severity::note), first);
 }
 
 // The properties that the schema of SARIF 2.1.0 requires, and those that GitHub's code scanning requires in addition.

@@ -362,6 +362,10 @@ func (in *releaseOnCluster) expectOtherNamespace(t *testing.T) {
 	_, err = in.AdminKubectl(t.Context(), "label", "--overwrite", "namespace", namespace, "pod-security.kubernetes.io/enforce=privileged")
 	must(t, err)
 	expectNoNotes(t, in.helm(t, slices.Concat([]string{"upgrade"}, args)...), "WARNING")
+	// Also without a namespace of the chart, when the release is stored in another one.
+	notes = in.helm(t, slices.Concat([]string{"install", "other", in.Chart, "--dry-run=client"},
+		set("policiesOnly=true", "namespace.create=false", "namespace.name="+namespace))...)
+	expectNotes(t, notes, "kubectl delete namespace "+namespace)
 
 	node, err := in.Client.CoreV1().Nodes().Get(t.Context(), ownNode, getOptions)
 	must(t, err)

@@ -364,6 +364,13 @@ func TestHelmMonitoring(t *testing.T) {
 	if changes := spec.Changes(Objects{"rules ": rules}); len(changes) > 0 || !strings.Contains(string(text), "{{ $labels.node }}") {
 		t.Errorf("the alert rules are others:\n%s", strings.Join(changes, "\n"))
 	}
+	elsewhere := h.objects(t, set("prometheusRule.enabled=true", "prometheusRule.runbooks=https://wiki.example.com/haulout/")...)
+	served := strings.ReplaceAll(string(text), "runbook_url: docs/", "runbook_url: https://wiki.example.com/haulout/")
+	must(t, yaml.UnmarshalStrict([]byte(served), &rules))
+	spec = Objects{"rules ": at(t, elsewhere["PrometheusRule haulout/haulout"], "spec").(map[string]any)}
+	if changes := spec.Changes(Objects{"rules ": rules}); len(changes) > 0 || served == string(text) {
+		t.Errorf("the alert rules with another address of the runbooks are others:\n%s", strings.Join(changes, "\n"))
+	}
 	monitor, policy := "PodMonitor haulout/haulout", "NetworkPolicy haulout/haulout"
 	endpoint := at(t, got[monitor], "spec", "podMetricsEndpoints").([]any)[0]
 	for _, object := range []any{rule, got[monitor]} {
@@ -490,6 +497,8 @@ func TestHelmRefusesMistakes(t *testing.T) {
 		{set("fleetlockServer.pools={a b}"), []string{"/fleetlockServer/pools/0", "'a b'"}},
 		{set("fleetlockServer.service.type=ExternalName"), []string{"/fleetlockServer/service/type"}},
 		{set("fleetlockServer.service.loadBalancerSourceRanges={192.0.2.0/24}"), []string{"only with the type LoadBalancer"}},
+		{set("prometheusRule.runbooks=https://wiki.example.com"), []string{"/prometheusRule/runbooks"}},
+		{set("prometheusRule.runbooks=a b/"), []string{"/prometheusRule/runbooks"}},
 		{set("priorityClass.name="), []string{"set priorityClass.create to false"}},
 		{[]string{"--kube-version=1.35.2"}, []string{"Kubernetes v1.35.2", "set policiesOnly to true"}},
 		{[]string{"--kube-version=1.29.0", "--set", "policiesOnly=true"}, []string{">=1.30.0"}},

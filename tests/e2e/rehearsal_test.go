@@ -13,7 +13,10 @@ import (
 )
 
 // The arguments of kubectl with which docs/rehearse.md tells people to make a snapshot.
-var snapshotArgs = []string{"get", "nodes,pods,pdb,deploy,rs,sts,ds,pv,pvc,volumeattachments,quota", "-A", "-o", "json"}
+var snapshotArgs = []string{
+	"get", "nodes,pods,pdb,deploy,rs,sts,ds,jobs,pv,pvc,volumeattachments,quota,svc,ns," +
+		"validatingwebhookconfigurations,mutatingwebhookconfigurations", "-A", "-o", "json",
+}
 
 // staged is a world whose drain is rehearsed and then really run.
 type staged struct {

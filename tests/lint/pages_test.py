@@ -128,6 +128,32 @@ class Labels(unittest.TestCase):
         self.assertEqual(set(), {name.rstrip("-") for name in written} - {name.rstrip("-") for name in known})
 
 
+class Snapshots(unittest.TestCase):
+    """One command makes a snapshot, with all kinds that the commands list when they read the cluster."""
+    command = "".join(re.findall(r'"(.*?)"', text_of("rehearse/snapshot_command.hpp").split("snapshot_command =", 1)[1].split(";")[0]))
+    SHORT = {"deploy": "deployments", "ds": "daemonsets", "ns": "namespaces", "pdb": "poddisruptionbudgets",
+             "pv": "persistentvolumes", "pvc": "persistentvolumeclaims", "quota": "resourcequotas", "rs": "replicasets",
+             "sts": "statefulsets", "svc": "services"}
+
+    def test_command_has_each_kind_that_is_read(self):
+        table = text_of("rehearse/snapshot_json.cpp").split("constexpr Kind kinds[]", 1)[1].split("};", 1)[0]
+        of_audit = re.search(r"\.more = \{(.*?)\}", text_of("cli/audit/audit_program.cpp"))[1]
+        read = re.findall(r'"(\w+)"', table + of_audit)
+        self.assertGreater(len(read), 14)
+        given = re.fullmatch(r"kubectl get (\S+) -A -o json", self.command)[1].split(",")
+        self.assertEqual(sorted(read), sorted(self.SHORT.get(kind, kind) for kind in given))
+
+    def test_pages_and_help_have_this_command(self):
+        wanted = f"{self.command} > cluster.json"
+        made = [(str(page.relative_to(ROOT)), line.strip()) for page in PAGES for line in page.read_text().splitlines()
+                if line.strip().startswith("kubectl get") and "> cluster.json" in line]
+        self.assertGreaterEqual(len(made), 4)
+        self.assertEqual([], [f"{page}: {line}" for page, line in made if line != wanted])
+        # The help has lines of 120 columns at most, so it takes two.
+        examples = re.findall(r'"  kinds=(\S+)\\n"\n +"  (kubectl get \$kinds.*?)\\n"', text_of("cli/options/help.cpp"))
+        self.assertEqual([wanted, wanted], [line.replace("$kinds", kinds) for kinds, line in examples])
+
+
 class Links(unittest.TestCase):
     def test_lead_somewhere(self):
         anchors = {}

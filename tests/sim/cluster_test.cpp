@@ -115,6 +115,40 @@ TEST_F(ClusterTest, ForbiddenVerbsAnswerAsRbacDoes) {
   });
 }
 
+// kubectl asks the server what the names mean that people type.
+TEST_F(ClusterTest, DiscoveryHasTheShortNamesOfKubernetes) {
+  in_world([&]() -> boost::asio::awaitable<void> {
+    std::map<std::string, std::string> found;
+    for (const char* path : {"/api/v1", "/apis/apps/v1", "/apis/events.k8s.io/v1", "/apis/policy/v1",
+                             "/apis/autoscaling/v2", "/apis/storage.k8s.io/v1", "/apis/coordination.k8s.io/v1"}) {
+      const auto answer = co_await ask("GET", path);
+      EXPECT_EQ(answer.status, 200) << path;
+      const Json list = Json::parse(answer.body);
+      for (const Json& resource : list["resources"])
+        for (const Json& name : resource.value("shortNames", Json::array()))
+          found[name.get<std::string>()] = resource["name"].get<std::string>();
+    }
+    const std::map<std::string, std::string> kubernetes = {{"cm", "configmaps"},
+                                                           {"deploy", "deployments"},
+                                                           {"ds", "daemonsets"},
+                                                           {"ev", "events"},
+                                                           {"hpa", "horizontalpodautoscalers"},
+                                                           {"no", "nodes"},
+                                                           {"ns", "namespaces"},
+                                                           {"pdb", "poddisruptionbudgets"},
+                                                           {"po", "pods"},
+                                                           {"pv", "persistentvolumes"},
+                                                           {"pvc", "persistentvolumeclaims"},
+                                                           {"quota", "resourcequotas"},
+                                                           {"rc", "replicationcontrollers"},
+                                                           {"rs", "replicasets"},
+                                                           {"sc", "storageclasses"},
+                                                           {"sts", "statefulsets"},
+                                                           {"svc", "services"}};
+    EXPECT_EQ(found, kubernetes);
+  });
+}
+
 TEST_F(ClusterTest, ThrottlingIsPlainText) {
   in_world([&]() -> boost::asio::awaitable<void> {
     cluster.throttle(10s, 8);

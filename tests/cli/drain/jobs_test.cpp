@@ -39,6 +39,43 @@ TEST_F(JobsTest, OneFailureDoesNotStopTheNextNode) {
   EXPECT_EQ(list["items"][1]["outcome"], "drained");
 }
 
+// The agent would uncordon or reboot the node while a person works there.
+TEST_F(JobsTest, ACordonOfTheAgentIsWarnedOf) {
+  const std::string begins = "Warning: node/n1 is cordoned by its agent (state ";
+  const struct {
+    const char* by;
+    const char* state;
+    const char* remedy;  // empty: no warning
+  } rows[] = {
+      {"agent", "draining",
+       "draining), which may reboot or uncordon it at any time: first run haulout pause n1, and wait"},
+      {"agent", "ready", "ready)"},
+      {"agent", "verifying", "verifying)"},
+      {"agent", "degraded", "first run haulout pause n1, and haulout uncordon n1"},
+      {"agent", "pending", "first run haulout pause n1, and haulout uncordon n1"},
+      {"agent", "idle", ""},
+      {"agent", "", ""},
+      {"jane@desk", "draining", ""},
+      {"", "draining", ""},
+  };
+  const WallTime cordoned = clock.wall_now();  // the node stays cordoned from row to row
+  for (const auto& row : rows) {
+    const std::string mark = drain::encode_mark({"run", row.by, cordoned});
+    const auto or_none = [](const std::string& text) { return text.empty() ? Json(nullptr) : Json(text); };
+    cluster.patch("nodes", "", "n1",
+                  {{"spec", {{"unschedulable", true}}},
+                   {"metadata",
+                    {{"labels", {{"haulout.dev/state", or_none(row.state)}}},
+                     {"annotations", {{"haulout.dev/cordon", or_none(*row.by ? mark : "")}}}}}});
+    for (const char* dry_run : {"--dry-run=none", "--dry-run=client"}) {
+      errors.text.clear();
+      EXPECT_EQ(drain({"drain", "n1", dry_run}), 0) << errors.text;
+      EXPECT_EQ(errors.text.find(begins) != std::string::npos, *row.remedy != 0) << row.by << " " << row.state;
+      EXPECT_THAT(errors.text, HasSubstr(row.remedy));
+    }
+  }
+}
+
 // Both nodes are drained by the same command, so neither can take the pods of the other.
 TEST_F(JobsTest, NodesThatDoNotFitAreNotTouchedAndTheWayOutIsNamed) {
   for (const char* name : {"n1", "n2"})

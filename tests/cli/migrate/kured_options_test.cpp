@@ -16,6 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 // The flags of kured 1.23.0, commit 51220cc: those that cmd/kured/main.go defines.
 constexpr const char* flags_of_kured[] = {"node-id",
@@ -287,6 +288,7 @@ TEST(KuredOptionsTest, ABrakeKeepsTheOtherDecisions) {
   EXPECT_FALSE(migration.is_complete());
   EXPECT_EQ(config_of(migration).max_unavailable, "0");
   EXPECT_THAT(migration.config, HasSubstr("# no node is updated until you have decided on --start-time, --time-zone"));
+  EXPECT_THAT(migration.config, HasSubstr("\n# window: 01:00-24:00 Mars/Olympus\n")) << "a proposal";
   EXPECT_THAT(migration.config, HasSubstr("# max-unavailable: 3\n"));
   EXPECT_THAT(migration_lines(migration), Contains(HasSubstr("max-unavailable: 0")));
 }
@@ -378,6 +380,7 @@ TEST(KuredOptionsTest, WhatIsInASecretIsNotKnown) {
   EXPECT_THAT(row_of(migration, "notify-url").why, HasSubstr("it is in Secret kured, key url"));
   EXPECT_THAT(row_of(migration, "drain-timeout").why, HasSubstr("ConfigMap kured, key drain"));
   EXPECT_EQ(row_of(migration, "start-time").outcome, Outcome::decide);
+  EXPECT_THAT(migration.config, HasSubstr("\n# window: 01:00-24:00\n")) << "a proposal without its time zone";
   EXPECT_EQ(row_of(migration, "node-id").outcome, Outcome::not_needed);
   EXPECT_EQ(settings_in(migration), "max-unavailable: 0\n");
 }
@@ -408,6 +411,25 @@ TEST(KuredOptionsTest, TheLocalTimeZoneIsThatOfTheContainer) {
   const Migration mounted = migrated(words, {}, {{"/etc/localtime", "/etc/localtime"}});
   EXPECT_EQ(settings_in(mounted), "max-unavailable: 0\n");
   EXPECT_THAT(row_of(mounted, "time-zone").why, HasSubstr("/etc/localtime"));
+  const std::string proposal = "which are in UTC without one\n# window: 00:00-05:00\n";
+  const std::size_t at = mounted.config.find(proposal);
+  ASSERT_NE(at, std::string::npos) << mounted.config;
+  EXPECT_EQ(mounted.config.find("# window: ", at + proposal.size()), std::string::npos) << "one for both options";
+}
+
+// kured counts all nodes together, the agents count control-plane nodes by themselves.
+TEST(KuredOptionsTest, KuredsDefaultConcurrencyHasARow) {
+  const Migration migration = migrated({"--period=1h"});
+  EXPECT_EQ(row_of(migration, "concurrency").outcome, Outcome::not_needed);
+  EXPECT_THAT(row_of(migration, "concurrency").why, HasSubstr("of which one more is updated at the same time"));
+  EXPECT_THAT(migration_lines(migration), Contains(StartsWith("--concurrency=1 (default)  not needed")));
+  EXPECT_THAT(row_of(migrated({"--concurrency=1"}), "concurrency").why, HasSubstr("of which one more"));
+  EXPECT_EQ(settings_in(migration), "");
+}
+
+TEST(KuredOptionsTest, TheTaintNamesTheAuthorityThatItNeeds) {
+  EXPECT_THAT(migrated({"--prefer-no-schedule-taint=weave.works/kured-node-reboot"}).config,
+              AllOf(HasSubstr("authority policies"), HasSubstr("or serviceaccount")));
 }
 
 TEST(KuredOptionsTest, ASentinelIsWhereTheManifestMountsIt) {
@@ -444,7 +466,7 @@ TEST(KuredOptionsTest, P8_EveryGivenOptionHasARowAndTheAgentAcceptsTheConfigurat
   for (int i = 0; i < 2000; ++i) {
     std::vector<std::string> words;
     std::vector<KuredVariable> variables;
-    std::set<std::string> given;
+    std::set<std::string> given{"concurrency"};  // it always has a row
     for (auto count = rng.next() % 12; count != 0; --count) {
       const std::string flag = pick(flags);
       const KuredOption& option = *find_kured_option(flag);

@@ -50,6 +50,18 @@ TEST(NodeViewTest, ReadsWhatTheAgentWrote) {
   EXPECT_FALSE(view.overdue);
 }
 
+// A person may have set the label before the node had an agent. The agent leaves it, and counts the node in the pool of
+// its record.
+TEST(NodeViewTest, ThePoolIsTheOneThatTheAgentCounts) {
+  k8s::Node node = node_in("n1", agent::State::pending);
+  node.labels["haulout.dev/pool"] = "none";
+  EXPECT_EQ(node_view(node, {}, now).pool, "none") << "an agent with pool-label haulout.dev/pool records no pool";
+  remember(node, [](agent::Record& record) { record.pool = "default"; });
+  EXPECT_EQ(node_view(node, {}, now).pool, "default");
+  node.labels.erase("haulout.dev/pool");
+  EXPECT_EQ(node_view(node, {}, now).pool, "default");
+}
+
 TEST(NodeViewTest, ATurnOfANamesakeIsNotThisNodes) {
   k8s::Node node = node_in("n1", agent::State::waiting);
   k8s::Lease turn = turn_of(node);

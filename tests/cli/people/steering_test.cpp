@@ -135,6 +135,19 @@ TEST_F(SteeringTest, ResumingANodeTellsWhatStillHolds) {
                                  Not(HasSubstr("pool/db"))));
 }
 
+// The label was set before the node had an agent, and nobody has removed it.
+TEST_F(SteeringTest, ResumingANodeTellsOfThePauseOfThePoolInItsRecord) {
+  set_state("n1", "pending", "Paused");
+  label("n1", {{"haulout.dev/pool", "none"}});
+  agent::Record record;
+  record.pool = "web";
+  annotate("n1", {{"haulout.dev/record", encode_record(record)}});
+  EXPECT_EQ(command({"pause", "--pool", "web"}), 0);
+  EXPECT_EQ(command({"pause", "n1"}), 0);
+  EXPECT_EQ(command({"resume", "n1"}), 0);
+  EXPECT_THAT(errors.text, HasSubstr("pool/web is still paused"));
+}
+
 TEST_F(SteeringTest, APauseThatCannotBeReadIsEndedAllTheSame) {
   annotate("n1", {{"haulout.dev/pause", "tomorrow"}});
   EXPECT_EQ(command({"resume", "n1"}), 0);
