@@ -53,9 +53,9 @@ std::string update_in_progress(const std::string& program, const k8s::Node& node
       *name, program, node.name, node.name);
 }
 
-// Returns a warning if the cordon of this node is its agent's: a drain by a person then sets none of its own, and the
-// agent ends its cordon, or reboots the machine, when its update goes on. Returns an empty string if that is not so.
-std::string cordon_of_agent(const std::string& program, const k8s::Node& node) {
+// Returns a warning if the cordon of this node is its agent's: `command` then sets none of its own, and the agent ends
+// its cordon, or reboots the machine, when its update goes on. Returns an empty string if that is not so.
+std::string cordon_of_agent(const std::string& program, const k8s::Node& node, std::string_view command) {
   const auto state = agent_state(node);
   if (!state || !node.unschedulable || agent::persons_cordon(node)) return {};
   // A node that is cordoned without being updated, for example a degraded one, stays so until it is well.
@@ -63,7 +63,7 @@ std::string cordon_of_agent(const std::string& program, const k8s::Node& node) {
   const std::string remedy =
       known && agent::duties_of(*known).turn == agent::Duty::yes
           ? "and wait until its state is idle or pending"
-          : fmt::format("and {} uncordon {}, so that the drain sets a cordon of its own", program, node.name);
+          : fmt::format("and {} uncordon {}, so that this {} sets a cordon of its own", program, node.name, command);
   return fmt::format(
       "Warning: node/{0} is cordoned by its agent (state {1}), which may reboot or uncordon it at any time: first run "
       "{2} pause {0}, {3}",
@@ -97,6 +97,8 @@ boost::asio::awaitable<void> CordonJob::run() {
     if (const auto state = agent_state(result->before); !on && state)
       tools_.console.warn(
           fmt::format("Warning: node/{} is in state {}, so its agent may cordon it again", node.name, *state));
+    const std::string warning = on ? cordon_of_agent(tools_.program, result->before, "command") : std::string();
+    if (!warning.empty()) tools_.console.warn(warning);
     // If the response to a first request was lost, the retry finds nothing to change. But the Node that was read at the
     // start shows that this command has changed the cordon.
     const bool changed = result->changed || node.unschedulable != on;
@@ -298,7 +300,7 @@ boost::asio::awaitable<void> DrainJob::preflight() {
       continue;
     }
     if (settings_.command == Command::drain)
-      if (const auto line = cordon_of_agent(tools_.program, node.drain->node()); !line.empty())
+      if (const auto line = cordon_of_agent(tools_.program, node.drain->node(), "drain"); !line.empty())
         tools_.console.warn(line);
     const drain::Report report = report_of(node);
     for (const std::string& line : skip_warnings(report)) tools_.console.warn(line);

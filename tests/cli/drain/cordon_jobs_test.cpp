@@ -113,6 +113,21 @@ TEST_F(JobsTest, CordonAndUncordon) {
                                HasSubstr("node/n1 already uncordoned\n")));
 }
 
+// The node is cordoned already, so the command sets no cordon that the agent would leave.
+TEST_F(JobsTest, CordonWarnsOfTheCordonOfAnAgent) {
+  const std::string mark = drain::encode_mark({"run", "agent", clock.wall_now()});
+  cluster.patch("nodes", "", "n1",
+                {{"spec", {{"unschedulable", true}}},
+                 {"metadata",
+                  {{"labels", {{"haulout.dev/state", "degraded"}}}, {"annotations", {{"haulout.dev/cordon", mark}}}}}});
+  EXPECT_EQ(cordon({"cordon", "n1", "n2"}), 0);
+  EXPECT_THAT(text.text, AllOf(HasSubstr("node/n1 already cordoned\n"), HasSubstr("node/n2 cordoned\n")));
+  EXPECT_THAT(errors.text, AllOf(HasSubstr("node/n1 is cordoned by its agent (state degraded), which may reboot or "
+                                           "uncordon it at any time: first run haulout pause n1, and haulout uncordon "
+                                           "n1, so that this command sets a cordon of its own"),
+                                 Not(HasSubstr("node/n2"))));
+}
+
 TEST_F(JobsTest, UncordonWarnsWhenAnAgentHoldsTheNode) {
   for (const char* state : {"draining", "idle"}) {
     cluster.cordon("n1");
