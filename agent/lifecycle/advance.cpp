@@ -267,9 +267,10 @@ Record advance(Record record, Event event, const Moment& moment, const Lifecycle
       if (!record.unverified) record.old_taints.reset();
       // A later boot does not belong to the attempt that has ended.
       forget_the_attempt(record);
-      // After one of these events the agent starts another attempt, but only after the backoff.
+      // After one of these events the agent starts another attempt, but only after the backoff. A gate that closes
+      // while the node waits has a cause only if the node had its slot already.
       if (event == Event::drain_ended || event == Event::update_failed || event == Event::cordon_lost ||
-          (event == Event::gate_closed && from != State::waiting))
+          (event == Event::gate_closed && (from != State::waiting || !moment.cause.empty())))
         back_off(record, moment, times);
       break;
     case State::draining:

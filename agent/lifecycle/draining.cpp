@@ -238,6 +238,7 @@ asio::awaitable<bool> Draining::confirm_slot() {
   while (!context_.activity.decision()) {
     auto turn = co_await context_.parts.slots.confirm(context_.within(request_timeout));
     held_up_.reset();
+    if (turn && turn->uncertain) turn = Error(Errc::unavailable, turn->why);
     if (!turn)
       held_up_ = {reason::slots_unavailable, turn.error().message()};
     else if (!turn->ours)

@@ -120,7 +120,7 @@ asio::awaitable<void> OwnSlot::follow() {
     co_await context_.parts.slots.changed();
     Duration pause = std::chrono::milliseconds(200);
     auto turn = co_await context_.parts.slots.confirm(context_.within(request_timeout));
-    if (turn && !turn->ours) context_.activity.interrupt({Event::turn_lost});
+    if (turn && !turn->ours && !turn->uncertain) context_.activity.interrupt({Event::turn_lost});
     if (turn)
       backoff.reset();
     else

@@ -113,7 +113,10 @@ Task<std::optional<Decision>> Proof::prove() {
 }
 
 Task<std::optional<Decision>> Proof::doubt_slot() {
+  slot_uncertain_ = false;
   CO_TRY(const Turn turn, co_await context_.parts.slots.confirm(context_.within(request_timeout)));
+  slot_uncertain_ = turn.uncertain;
+  if (turn.uncertain) co_return Error(Errc::unavailable, turn.why);
   co_return turn.ours ? std::nullopt : std::optional(Decision{Event::turn_lost});
 }
 

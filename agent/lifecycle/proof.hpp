@@ -69,6 +69,8 @@ class Proof {
   // prevents the reboot. If the Node was deleted or replaced, the result is an error or a decision, and
   // Activity::must_reload() is true afterwards.
   Task<std::optional<Decision>> prove();
+  // Returns true if the last proof failed because the server of the slots did not confirm the slot (Turn::uncertain).
+  bool slot_uncertain() const { return slot_uncertain_; }
 
  private:
   Task<std::optional<Decision>> doubt_slot();
@@ -79,6 +81,7 @@ class Proof {
   const Context& context_;
   GateWatch& gates_;
   RemainingPods& pods_;
+  bool slot_uncertain_ = false;
 };
 
 }  // namespace haulout::agent

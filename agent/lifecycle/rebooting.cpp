@@ -75,10 +75,12 @@ asio::awaitable<void> Ready::watched(TaskGroup& group) {
     if (!trouble) {
       until = context_.within(backoff.next(context_.rng, trouble.error().retry_after));
       not_before = trouble.error().retry_after ? until : context_.within(least_pause);
-      if (context_.writer.status().reason != reason::api_unavailable)
-        group.spawn(show(reason::api_unavailable,
-                         "the node is drained, but the agent cannot verify now that it may be rebooted: " +
-                             trouble.error().message()));
+      // Another node may have the slot by now, and who reboots this machine because of the file does not ask again.
+      if (proof_.slot_uncertain()) context_.writer.show_ready(false);
+      const char* why = proof_.slot_uncertain() ? reason::slots_unavailable : reason::api_unavailable;
+      if (context_.writer.status().reason != why)
+        group.spawn(show(why, "the node is drained, but the agent cannot verify now that it may be rebooted: " +
+                                  trouble.error().message()));
     } else if (*trouble) {
       activity.decide(**trouble);
     } else if (by_others) {

@@ -270,7 +270,10 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
   if (version_changed()) co_return Decision{Event::gate_closed};
   const GateAnswer again = co_await gates_.ask(When::with_turn);
   // The gates may have taken long to answer.
-  co_return Decision{again.open() && !version_changed() ? Event::turn_taken : Event::gate_closed};
+  if (again.open()) co_return Decision{version_changed() ? Event::gate_closed : Event::turn_taken};
+  // The server of the slots may have closed the gate itself: some cordon a node when they give it a slot, and uncordon
+  // it when it gives the slot back. With the reason the agent waits before its next attempt, see advance().
+  co_return Decision{Event::gate_closed, again.reason(), again.message()};
 }
 
 // A reboot that a person requests needs no version.

@@ -19,6 +19,9 @@ struct Turn {
   std::string slot{};  // the name of the slot, if `ours`
   std::string why{};   // for messages, if not `ours`: the holders of the slots, or the nodes that use up the limit
   std::string reason = reason::waiting_for_slot;  // for the label, if not `ours`
+  // Of confirm(), if not `ours`: the server has answered, but it has neither confirmed the slot nor denied it. The node
+  // may still hold it.
+  bool uncertain = false;
   bool operator==(const Turn&) const = default;
 };
 

@@ -90,15 +90,20 @@ FleetLockSlots::FleetLockSlots(http::Transport& transport, Clock& clock, Rng& rn
     : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
 void FleetLockSlots::remember(const std::string& slot) {
-  if (held_.empty() && slot.starts_with(slot_prefix)) held_ = slot.substr(slot_prefix.size());
+  if (!held_.group.empty() || !slot.starts_with(slot_prefix)) return;
+  const std::string names = slot.substr(slot_prefix.size());
+  const std::size_t at = names.find('@');  // neither a group nor an id has this sign
+  held_.group = names.substr(0, at);
+  held_.id = at == std::string::npos ? options_.id : names.substr(at + 1);
 }
 
-Task<std::string> FleetLockSlots::group(TimePoint deadline) {
-  if (!held_.empty()) co_return held_;
-  co_return co_await options_.group(deadline);
+Task<FleetLockSlots::Names> FleetLockSlots::names(TimePoint deadline) {
+  if (!held_.group.empty()) co_return held_;
+  CO_TRY(std::string group, co_await options_.group(deadline));
+  co_return Names{std::move(group), options_.id};
 }
 
-Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::string group, TimePoint deadline) {
+Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, Names names, TimePoint deadline) {
   // An earlier request to the other endpoint got no response, so the server may still execute it. Wait for a while: if
   // the server executed it after this request, it would undo this request unnoticed.
   if (!unanswered_.empty() && unanswered_ != endpoint)
@@ -109,7 +114,7 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::str
   request.headers.set("fleet-lock-protocol", "true");
   request.headers.set("Content-Type", "application/json");
   request.headers.set("Accept", "application/json");
-  request.body = encode_fleetlock_request(options_.id, group);
+  request.body = encode_fleetlock_request(names.id, names.group);
   unanswered_ = endpoint;
   auto response = co_await transport_.round_trip(std::move(request), deadline);
   const std::string who = options_.server + ", " + endpoint;
@@ -120,47 +125,47 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, std::str
   co_return std::move(*answer);
 }
 
-Task<FleetLockSlots::Answer> FleetLockSlots::demand(std::string group, TimePoint deadline) {
+Task<FleetLockSlots::Answer> FleetLockSlots::demand(Names names, TimePoint deadline) {
   // `held_` is set before the response arrives, because the server may grant the slot although its response is lost.
-  held_ = group;
-  co_return co_await post(std::string(pre_reboot), std::move(group), deadline);
+  held_ = names;
+  co_return co_await post(std::string(pre_reboot), std::move(names), deadline);
 }
 
 Turn FleetLockSlots::granted() const {
-  return Turn{.ours = true, .slot = std::string(slot_prefix) + held_};
+  return Turn{.ours = true, .slot = std::string(slot_prefix) + held_.group + '@' + held_.id};
 }
 
 std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
-  return fmt::format("{} gives group {} no slot: {} ({}, HTTP {})", options_.server, held_, refusal.value, refusal.kind,
-                     refusal.status);
+  return fmt::format("{} gives group {} no slot: {} ({}, HTTP {})", options_.server, held_.group, refusal.value,
+                     refusal.kind, refusal.status);
 }
 
 Task<Turn> FleetLockSlots::take(TimePoint deadline) {
-  CO_TRY(std::string group, co_await options_.group(deadline));
+  CO_TRY(const std::string group, co_await options_.group(deadline));
   // Release a slot of another group first: this node cannot use it, and the nodes of that group need it.
-  if (!held_.empty() && held_ != group) CO_CHECK(co_await release(deadline));
-  CO_TRY(const Answer refusal, co_await demand(std::move(group), deadline));
+  if (!held_.group.empty() && held_.group != group) CO_CHECK(co_await release(deadline));
+  CO_TRY(Names wanted, co_await names(deadline));
+  CO_TRY(const Answer refusal, co_await demand(std::move(wanted), deadline));
   // Some servers send 500 if all slots are taken, so any refusal means "no slot" here.
   co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
 }
 
 Task<Turn> FleetLockSlots::confirm(TimePoint deadline) {
-  CO_TRY(std::string group, co_await this->group(deadline));
-  CO_TRY(const Answer refusal, co_await demand(std::move(group), deadline));
+  CO_TRY(Names held, co_await names(deadline));
+  CO_TRY(const Answer refusal, co_await demand(std::move(held), deadline));
   if (!refusal) co_return granted();
-  if (denies(*refusal)) co_return Turn{.why = words_of(*refusal)};
-  co_return Error(Errc::unavailable, words_of(*refusal));
+  co_return Turn{.why = words_of(*refusal), .uncertain = !denies(*refusal)};
 }
 
 Task<> FleetLockSlots::release(TimePoint deadline) {
-  CO_TRY(const std::string group, co_await this->group(deadline));
-  CO_TRY(const Answer refusal, co_await post(std::string(steady_state), group, deadline));
+  CO_TRY(const Names held, co_await names(deadline));
+  CO_TRY(const Answer refusal, co_await post(std::string(steady_state), held, deadline));
   // 423 is a success, too: the protocol demands 200 for a node that holds no slot, but poseidon/fleetlock sends 423.
   if (refusal && refusal->status != locked)
     co_return Error(Errc::unavailable,
-                    fmt::format("{} does not release the slot of group {}: {} ({}, HTTP {})", options_.server, group,
-                                refusal->value, refusal->kind, refusal->status));
-  held_.clear();
+                    fmt::format("{} does not release the slot of group {}: {} ({}, HTTP {})", options_.server,
+                                held.group, refusal->value, refusal->kind, refusal->status));
+  held_ = {};
   co_return Result<>();
 }
 

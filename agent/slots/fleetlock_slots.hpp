@@ -63,14 +63,16 @@ struct FleetLockOptions {
 // confirm() sends pre-reboot again, which changes nothing for a holder. It would give a slot to a node without one, so
 // the agent may call confirm() only if it needs a slot.
 //
-// A slot is confirmed and released in the group in which it was taken, even if the pool of the node has changed since,
-// because the server knows the slot only in that group. The record stores the group for later processes (see
-// remember()).
+// A slot is confirmed and released in the group and with the id with which it was taken, even if the pool of the node
+// or the id of the machine has changed since, because the server knows the slot only by these. A machine gets another
+// id when /etc/machine-id becomes readable for the agent, or is made anew. The record stores both for later processes
+// (see remember()): "fleetlock/GROUP@ID".
 //
 // The node holds the slot only after a response with status 200. If the server refuses the slot with a message of the
-// protocol, take() returns that the node has no slot, with the server's message. confirm() does the same, except for
-// the statuses 5xx, 408 and 429: these are errors, because the node may still hold its slot. A response that no
-// FleetLock server sends is an error, too. Other errors are those of http::Transport and of FleetLockOptions::group.
+// protocol, take() returns that the node has no slot, with the server's message. confirm() does the same; for the
+// statuses 5xx, 408 and 429 the answer is uncertain, because the node may still hold its slot: coreos/airlock sends 500
+// if other machines have all slots, and if it cannot reach its database. A response that no FleetLock server sends is
+// an error. Other errors are those of http::Transport and of FleetLockOptions::group.
 // Cancellable.
 class FleetLockSlots final : public Slots {
  public:
@@ -87,10 +89,15 @@ class FleetLockSlots final : public Slots {
 
  private:
   using Answer = std::optional<FleetLockRefusal>;
-  Task<Answer> post(std::string endpoint, std::string group, TimePoint deadline);
-  Task<Answer> demand(std::string group, TimePoint deadline);
-  // Returns the group of the slot that the node holds or may hold. If there is none, returns the node's current group.
-  Task<std::string> group(TimePoint deadline);
+  // The names by which the server knows a slot of this node.
+  struct Names {
+    std::string group;  // empty: there is no slot
+    std::string id;
+  };
+  Task<Answer> post(std::string endpoint, Names names, TimePoint deadline);
+  Task<Answer> demand(Names names, TimePoint deadline);
+  // Returns the names of the slot that the node holds or may hold. If there is none, returns the node's current ones.
+  Task<Names> names(TimePoint deadline);
   Turn granted() const;
   std::string words_of(const FleetLockRefusal& refusal) const;
 
@@ -98,7 +105,7 @@ class FleetLockSlots final : public Slots {
   Clock& clock_;
   Rng& rng_;
   FleetLockOptions options_;
-  std::string held_;        // group of the last slot that was requested and not released; empty if none
+  Names held_;              // of the last slot that was requested and not released
   std::string unanswered_;  // endpoint of a request without a response; the server may still execute it
 };
 

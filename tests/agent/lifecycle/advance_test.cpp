@@ -372,6 +372,16 @@ TEST_F(Advance, AClosedGateIsNoFailure) {
   EXPECT_EQ(record.not_before, std::nullopt);
 }
 
+// A server that cordons a node when it gives it a slot, and uncordons it when it gets the slot back, would otherwise
+// give it the slot again and again, many times a minute.
+TEST_F(Advance, AGateThatClosesWhenTheNodeHasItsSlotIsFollowedByAWait) {
+  moment.cause = "NodeCordoned";
+  const Record record = go(in(State::waiting), Event::gate_closed);
+  EXPECT_EQ(record.state, State::pending);
+  EXPECT_EQ(record.not_before, moment.now + 5min);
+  EXPECT_EQ(record.cause, "NodeCordoned");
+}
+
 // A gate closes after the drain has begun, so the attempt ends without a reboot although it may have evicted pods. The
 // next attempt must wait, because it evicts pods again.
 TEST_F(Advance, AGateThatGivesADrainUpIsFollowedByAWait) {

@@ -37,7 +37,7 @@ class FleetLockTest : public haulout::testing::VirtualTimeTest {
 TEST_F(FleetLockTest, SpeaksTheProtocol) {
   const auto turn = run(slots.take(soon()));
   ASSERT_TRUE(turn);
-  EXPECT_EQ(*turn, (Turn{.ours = true, .slot = "fleetlock/workers"}));
+  EXPECT_EQ(*turn, (Turn{.ours = true, .slot = "fleetlock/workers@me"}));
   EXPECT_TRUE(server.holders["workers"].contains("me"));
   const http::Request& request = server.requests.front();
   EXPECT_EQ(request.method, "POST");
@@ -73,19 +73,22 @@ TEST_F(FleetLockTest, ShowsWhyThereIsNoTurn) {
   }
 }
 
-// Only an answer that denies the slot shows that the node has lost it. A server that fails has not given the slot to
-// another node.
+// Only an answer that denies the slot shows that the node has lost it. A server that fails has perhaps not given the
+// slot to another node.
 TEST_F(FleetLockTest, ATurnIsLostByADenialAndNotByAFault) {
   const char* body = R"({"kind":"internal_error","value":"error getting reboot lease"})";
   for (const int status : {500, 502, 503, 408, 429}) {
     server.canned = json_response(status, body);
-    EXPECT_FALSE(run(slots.confirm(soon()))) << status;
+    const auto turn = run(slots.confirm(soon()));
+    ASSERT_TRUE(turn) << status;
+    EXPECT_TRUE(!turn->ours && turn->uncertain) << status;
+    EXPECT_THAT(turn->why, HasSubstr("error getting reboot lease"));
   }
   for (const int status : {403, 409, 423}) {
     server.canned = json_response(status, body);
     const auto turn = run(slots.confirm(soon()));
     ASSERT_TRUE(turn) << status;
-    EXPECT_FALSE(turn->ours);
+    EXPECT_FALSE(turn->ours || turn->uncertain);
   }
 }
 
@@ -139,7 +142,7 @@ TEST_F(FleetLockTest, WhatWasGivenBackIsNotGivenBackAgain) {
   EXPECT_TRUE(run(slots.release(soon())));
   server.holders["workers"] = {"me"};
   pool = std::string("db");
-  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/db");
+  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/db@me");
   EXPECT_TRUE(server.holders["workers"].contains("me"));
 }
 
@@ -173,9 +176,9 @@ TEST_F(FleetLockTest, ReleasesWhatAnAbandonedDemandTakesAfterAll) {
 // The server identifies a node's slot by the group. So a slot is confirmed and released in the group in which it was
 // taken, also if the node's pool has changed.
 TEST_F(FleetLockTest, ATurnIsGivenBackWhereItWasTaken) {
-  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/workers");
+  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/workers@me");
   pool = std::string("db");
-  EXPECT_EQ(run(slots.confirm(soon()))->slot, "fleetlock/workers");
+  EXPECT_EQ(run(slots.confirm(soon()))->slot, "fleetlock/workers@me");
   EXPECT_TRUE(server.holders["db"].empty());
   pool = Error(Errc::invalid, "no label");
   EXPECT_TRUE(run(slots.confirm(soon()))->ours);
@@ -194,15 +197,37 @@ TEST_F(FleetLockTest, ATurnOfAnEarlierLifeIsGivenBackWhereItWasTaken) {
   EXPECT_TRUE(server.holders["workers"].empty());
   EXPECT_TRUE(server.holders["db"].empty());
   // From now on the node has the new slot, even if an older record names another one.
-  EXPECT_EQ(run(successor.take(soon()))->slot, "fleetlock/db");
+  EXPECT_EQ(run(successor.take(soon()))->slot, "fleetlock/db@me");
   successor.remember(taken);
-  EXPECT_EQ(run(successor.confirm(soon()))->slot, "fleetlock/db");
+  EXPECT_EQ(run(successor.confirm(soon()))->slot, "fleetlock/db@me");
+}
+
+// P7: a machine gets another id when its agent can read /etc/machine-id for the first time, or when that file is made
+// anew. The server knows the slot by the old one, and frees it only for that one.
+TEST_F(FleetLockTest, ATurnIsGivenBackWithTheIdWithWhichItWasTaken) {
+  const std::string taken = run(slots.take(soon()))->slot;
+  FleetLockOptions renamed = options();
+  renamed.id = "new";
+  FleetLockSlots successor(server, clock, rng, renamed);
+  successor.remember(taken);
+  EXPECT_EQ(run(successor.take(soon()))->slot, taken);
+  EXPECT_EQ(run(successor.confirm(soon()))->slot, taken);
+  EXPECT_EQ(server.holders["workers"], std::set<std::string>{"me"});
+  EXPECT_TRUE(run(successor.release(soon())));
+  EXPECT_TRUE(server.holders["workers"].empty());
+  EXPECT_EQ(run(successor.take(soon()))->slot, "fleetlock/workers@new");
+  // A record of an older agent has no id.
+  server.holders["workers"] = {"new"};
+  FleetLockSlots of_older(server, clock, rng, renamed);
+  of_older.remember("fleetlock/workers");
+  EXPECT_TRUE(run(of_older.release(soon())));
+  EXPECT_TRUE(server.holders["workers"].empty());
 }
 
 TEST_F(FleetLockTest, AnotherPoolsTurnIsGivenBackBeforeOneIsTaken) {
   EXPECT_TRUE(run(slots.take(soon()))->ours);
   pool = std::string("db");
-  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/db");
+  EXPECT_EQ(run(slots.take(soon()))->slot, "fleetlock/db@me");
   EXPECT_TRUE(server.holders["workers"].empty());
   EXPECT_TRUE(server.holders["db"].contains("me"));
 }
@@ -216,7 +241,7 @@ TEST_F(FleetLockTest, WithoutAPoolNobodyKnows) {
   // The name of a Lease slot does not identify a FleetLock group.
   slots.remember("haulout-default-0");
   EXPECT_FALSE(run(slots.release(soon())));
-  slots.remember("fleetlock/workers");
+  slots.remember("fleetlock/workers@me");
   EXPECT_TRUE(run(slots.release(soon())));
 }
 
