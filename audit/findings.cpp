@@ -35,6 +35,7 @@ const std::vector<FindingKind>& finding_kinds() {
       {"FinalizerHangs", "A deleted pod stays because of a finalizer."},
       {reason::gang_broken, "An eviction stops a group of pods that runs only as a whole."},
       {"HeldByPolicy", "The options of the drain make it wait for a pod, or refuse it because of one."},
+      {"HostPath", "Pods use directories of their machine, which a replacement on another node does not have."},
       {"LongGrace", "Pods may take longer than ten minutes to terminate."},
       {"NoRoom", "A pod fits on no other node."},
       {"PinnedPod", "A pod can run only on its node, or its replacement may come back to it."},

@@ -49,7 +49,7 @@ class Findings {
 void find_budget_faults(const World& world, Findings& findings);
 // SingleReplica, AllReplicasOnOneNode, QuorumUnprotected, GangBroken
 void find_thin_services(const World& world, Findings& findings);
-// UnmanagedPod, EmptyDir, LongGrace, FinalizerHangs, HeldByPolicy
+// UnmanagedPod, EmptyDir, HostPath, LongGrace, FinalizerHangs, HeldByPolicy
 void find_pod_traits(const World& world, Findings& findings);
 // PinnedPod, VolumeOnOneNode, NoRoom
 void find_bound_pods(const World& world, Findings& findings);

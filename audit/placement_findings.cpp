@@ -41,7 +41,8 @@ class NodeChoice {
     const auto narrowed = candidates(pod);
     const Json& affinity = sim::at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution");
     const Json& selector = sim::at(pod, "/spec/nodeSelector");
-    if (affinity.is_null() && selector.is_null()) return {};
+    // Where there is only one node, nothing else could keep a pod from the others.
+    if (world_.nodes.size() < 2 || (affinity.empty() && selector.empty())) return {};
     if (narrowed) return only_of(pod, *narrowed);
     // The answer is the same for all pods with the same conditions.
     const auto [known, is_new] = answers_.try_emplace(selector.dump() + affinity.dump());
@@ -208,7 +209,6 @@ Pods find_local_volumes(const World& world, const Group& group, const std::map<s
 class RoomSearch {
  public:
   explicit RoomSearch(const World& world) : world_(world), room_(world.nodes, placement::Room::Unstated::no_end) {
-    for (const sim::Object& node : world.nodes) nodes_[sim::name_of(*node)] = node;
     for (const WorldPod& pod : world.pods)
       if (!pod.pod.node_name.empty() && !pod.pod.finished()) room_.put(pod.object, pod.pod.node_name);
   }
@@ -246,17 +246,14 @@ class RoomSearch {
     const std::string& node = pod.pod.node_name;
     const auto [known, is_new] = places_.try_emplace({kind_of(pod), node});
     if (!is_new) return known->second;
-    Json closed = *nodes_.at(node);
-    closed["metadata"]["deletionTimestamp"] = "1970-01-01T00:00:00Z";  // keeps out also pods that tolerate a cordon
-    room_.renew(std::make_shared<const Json>(std::move(closed)));
+    room_.close(node);  // keeps out also pods that tolerate a cordon
     known->second = room_.find(*pod.object, {}, volumes_of(pod));
-    room_.renew(nodes_.at(node));
+    room_.open(node);
     return known->second;
   }
 
   const World& world_;
   placement::Room room_;
-  std::map<std::string, sim::Object> nodes_;
   std::map<std::pair<std::string, std::string>, placement::Place> places_;  // by kind of pod and closed node
 };
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <algorithm>
+#include <array>
 
 #include "audit/findings.hpp"
 #include "audit/words.hpp"
@@ -45,6 +46,62 @@ void find_empty_dirs(const World& world, const Group& group, Findings& findings)
                                     count_of_pods(pods.size()), refused ? "; the drain refuses to do that" : ""),
                 .way_out = "keep data that must survive in a PersistentVolumeClaim; a drain by hand needs "
                            "--delete-emptydir-data, and agents evict such pods unless --emptydir is refuse"},
+               pods);
+}
+
+// Returns true if a path belongs to the system of each machine: programs find the same there on every node.
+bool is_of_system(std::string_view path) {
+  constexpr std::array system = {"/bin",  "/boot", "/dev",  "/etc", "/lib", "/lib64",   "/opt/cni", "/proc",
+                                 "/root", "/run",  "/sbin", "/sys", "/usr", "/var/log", "/var/run", "/var/lib/kubelet"};
+  const auto lies_in = [&](std::string_view folder) {
+    return path.starts_with(folder) && (path.size() == folder.size() || path[folder.size()] == '/');
+  };
+  return path.find_first_not_of('/') == std::string_view::npos || std::ranges::any_of(system, lies_in);
+}
+
+// Returns the first directory or file of its machine that may have data of the pod; empty if there is none. Sockets and
+// devices have none.
+std::string host_path_of(const sim::Json& pod) {
+  for (const sim::Json& volume : sim::at(pod, "/spec/volumes")) {
+    const std::string path = sim::text(volume, "/hostPath/path"), type = sim::text(volume, "/hostPath/type");
+    const bool is_data = type.empty() || type.starts_with("Directory") || type.starts_with("File");
+    if (!path.empty() && is_data && !is_of_system(path)) return path;
+  }
+  return {};
+}
+
+// Returns true if the pod names the node on which it has to run, so that its replacement runs there, too.
+bool names_its_node(const sim::Json& pod) {
+  const auto names = [](const sim::Json& expression) {
+    const std::string key = sim::text(expression, "/key");
+    return key == "kubernetes.io/hostname" || key == "metadata.name";
+  };
+  if (sim::at(pod, "/spec/nodeSelector").contains("kubernetes.io/hostname")) return true;
+  const sim::Json& terms =
+      sim::at(pod, "/spec/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms");
+  return std::ranges::any_of(terms, [&](const sim::Json& term) {
+    return std::ranges::any_of(sim::at(term, "/matchExpressions"), names) ||
+           std::ranges::any_of(sim::at(term, "/matchFields"), names);
+  });
+}
+
+void find_host_paths(const World& world, const Group& group, Findings& findings) {
+  Pods pods;
+  std::string path;
+  for (const std::size_t index : group.pods) {
+    const WorldPod& pod = world.pods[index];
+    if (!pod.leaves() || !pod.pod.controller || names_its_node(*pod.object)) continue;
+    std::string found = host_path_of(*pod.object);
+    if (found.empty()) continue;
+    if (path.empty()) path = std::move(found);
+    pods.push_back(index);
+  }
+  findings.add({.id = "HostPath",
+                .severity = Severity::risk,
+                .text = fmt::format("{} with a directory of the machine, such as {}: a replacement on another node "
+                                    "starts without what is in it",
+                                    count_of_pods(pods.size()), path),
+                .way_out = "keep data that must survive in a PersistentVolumeClaim"},
                pods);
 }
 
@@ -123,6 +180,7 @@ void find_hanging(const World& world, const Group& group, Findings& findings) {
 void find_pod_traits(const World& world, Findings& findings) {
   for (const Group& group : world.groups) {
     find_empty_dirs(world, group, findings);
+    find_host_paths(world, group, findings);
     find_unmanaged(world, group, findings);
     find_long_grace(world, group, findings);
     find_held(world, group, findings);

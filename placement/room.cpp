@@ -308,6 +308,11 @@ void Room::close(const std::string& node) {
   if (found != by_name_.end()) sites_[found->second].closed = true;
 }
 
+void Room::open(const std::string& node) {
+  const auto found = by_name_.find(node);
+  if (found != by_name_.end()) sites_[found->second].closed = false;
+}
+
 void Room::count(Site& site, std::size_t pods) {
   const auto index = static_cast<std::size_t>(&site - sites_.data());
   fewest_.erase({site.pods, index});

@@ -62,8 +62,9 @@ class Room {
 
   Room(const std::vector<Object>& nodes, Unstated unstated);
 
-  // Excludes the node for all further pods, whatever they tolerate.
+  // Excludes the node for all further pods, whatever they tolerate, until it is opened again.
   void close(const std::string& node);
+  void open(const std::string& node);
   // Puts the pod on the node. The pod uses up its requests there, unless it has finished. Ignores an unknown node.
   void put(const Object& pod, const std::string& node);
   // Removes the pod from the node. Both must be the same as in put().

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <istream>
+#include <set>
 
 #include "base/files.hpp"
 #include "k8s/codec.hpp"
@@ -95,6 +96,24 @@ Result<> check_whole(const std::vector<sim::Json>& objects) {
   const char* missing = !has("Node") ? "nodes" : !has("Pod") ? "pods" : nullptr;
   if (missing)
     return Error(Errc::decode, fmt::format("the snapshot has no {}; make it by {}", missing, snapshot_command));
+  return {};
+}
+
+Result<> check_controllers(const std::vector<sim::Json>& objects) {
+  std::set<std::string> kinds;
+  for (const sim::Json& object : objects) kinds.insert(sim::text(object, "/kind"));
+  for (const sim::Json& object : objects) {
+    if (object["kind"] != "Pod" || sim::pod_finished(object)) continue;
+    const sim::Json& controller = sim::controller_of(object);
+    const std::string kind = sim::text(controller, "/kind");
+    if (sim::text(controller, "/apiVersion") != "apps/v1" || (kind != "ReplicaSet" && kind != "StatefulSet")) continue;
+    if (kinds.contains(kind)) continue;
+    return Error(
+        Errc::decode,
+        fmt::format("pod {}/{} belongs to a {}, and the snapshot has no {}s, so nothing would replace its pods; "
+                    "make the snapshot by {}",
+                    sim::ns_of(object), sim::name_of(object), kind, kind, snapshot_command));
+  }
   return {};
 }
 

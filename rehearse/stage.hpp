@@ -32,6 +32,9 @@ Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_prog
 // Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
 // made by a wrong command, and without pods every drain would succeed.
 Result<> check_whole(const std::vector<sim::Json>& objects);
+// Fails with Errc::decode if pods belong to ReplicaSets or StatefulSets and the objects contain none of them: a
+// rehearsal then replaces no pod, and no setting seems to harm anything.
+Result<> check_controllers(const std::vector<sim::Json>& objects);
 // Returns the phrase about the time of a snapshot that was read from files.
 std::string assumed_time(WallTime dated);
 

@@ -96,6 +96,9 @@ Result<Comparison> compare_fleets(Console& console, const RehearseSettings& sett
                                   std::vector<SettingToPlay> to_play, rehearse::FleetInput input) {
   auto objects = rehearse::read_for_fleet(input.snapshot, input.on_progress);
   if (!objects) return std::move(objects).error();
+  if (settings.plan)
+    if (auto any = rehearse::check_controllers(objects->all); !any)
+      return std::move(any).error().with_context("a plan is not possible");
   const bool compares = !settings.compared_option.empty();
   Comparison comparison{
       .option = compares ? settings.compared_option : planned_option, .settings = {}, .input = std::move(input)};

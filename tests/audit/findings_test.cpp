@@ -190,6 +190,9 @@ TEST(Findings, ThinServices) {
 }
 
 TEST(Findings, Pods) {
+  const auto use_host_path = [](ACluster& cluster, const sim::Json& path) {
+    cluster.item("Pod", "web-a")["spec"]["volumes"] = {{{"name", "data"}, {"hostPath", path}}};
+  };
   expect({
       {"no controller",
        [](ACluster& cluster) { cluster.add_pod("bare", "bare", "n1", ""); },
@@ -217,6 +220,25 @@ TEST(Findings, Pods) {
          cluster.item("Pod", "web-a")["spec"]["volumes"] = {{{"name", "tmp"}, {"emptyDir", Json::object()}}};
        },
        {"blocks EmptyDir shop/Deployment/web"}},
+      {"a directory of the machine",
+       [&](ACluster& cluster) { use_host_path(cluster, {{"path", "/data/redis"}}); },
+       {"risk HostPath shop/Deployment/web"}},
+      {"a directory of the machine that the kubelet creates",
+       [&](ACluster& cluster) { use_host_path(cluster, {{"path", "/var/library"}, {"type", "DirectoryOrCreate"}}); },
+       {"risk HostPath shop/Deployment/web"}},
+      {"what every machine has",
+       [&](ACluster& cluster) { use_host_path(cluster, {{"path", "/etc/localtime"}, {"type", "File"}}); },
+       {}},
+      {"the whole machine", [&](ACluster& cluster) { use_host_path(cluster, {{"path", "/"}}); }, {}},
+      {"a socket",
+       [&](ACluster& cluster) { use_host_path(cluster, {{"path", "/srv/x.sock"}, {"type", "Socket"}}); },
+       {}},
+      {"a directory of a machine that the pod names",
+       [&](ACluster& cluster) {
+         use_host_path(cluster, {{"path", "/data/redis"}});
+         cluster.item("Pod", "web-a")["spec"]["nodeSelector"] = {{"kubernetes.io/hostname", "n1"}};
+       },
+       {"risk NoRoom shop/Deployment/web", "risk PinnedPod shop/Deployment/web"}},
       {"eleven minutes",
        [](ACluster& cluster) { cluster.item("Pod", "web-a")["spec"]["terminationGracePeriodSeconds"] = 660; },
        {"risk LongGrace shop/Deployment/web"}},
@@ -284,6 +306,17 @@ TEST(Findings, BoundPods) {
       {"the node in the template",
        [](ACluster& cluster) { cluster.item("Deployment", "web")["spec"]["template"]["spec"]["nodeName"] = "n1"; },
        {"blocks PinnedPod shop/Deployment/web"}},
+      {"a selector on a cluster of one node",
+       [](ACluster& cluster) {
+         cluster.remove("Node", "n2");
+         cluster.remove("Pod", "web-b");
+         for (const char* kind : {"Deployment", "ReplicaSet"})
+           cluster.item(kind, kind[0] == 'D' ? "web" : "web-1")["spec"]["replicas"] = 1;
+         cluster.item("Node", "n1")["metadata"]["labels"]["disk"] = "ssd";
+         cluster.item("Pod", "web-a")["spec"]["nodeSelector"] = {{"disk", "ssd"}};
+         cluster.remove("PodDisruptionBudget", "web");
+       },
+       {"risk NoRoom shop/Deployment/web", "risk SingleReplica shop/Deployment/web"}},
       {"a local volume",
        [](ACluster& cluster) { cluster.give_local_volume("web-a", "n1"); },
        {"risk VolumeOnOneNode shop/Deployment/web"}},
@@ -405,7 +438,7 @@ TEST(Findings, TheWayOutSaysWhatTheOwnerCanDo) {
 TEST(Findings, EveryKindIsListed) {
   std::set<std::string_view> ids;
   for (const FindingKind& kind : finding_kinds()) EXPECT_TRUE(ids.insert(kind.id).second) << kind.id;
-  EXPECT_EQ(ids.size(), 18U);
+  EXPECT_EQ(ids.size(), 19U);
 }
 
 TEST(Findings, OwnersAreSortedAndHaveTheirTeams) {

@@ -285,6 +285,15 @@ TEST(Room, AllVolumesOfThePodMustReachTheNode) {
   EXPECT_EQ(nowhere.preempts_on, "") << "other pods do not keep it from the node";
 }
 
+TEST(Room, ANodeIsClosedUntilItIsOpened) {
+  Room room({std::make_shared<const Json>(node_with("n1"))}, Room::Unstated::no_end);
+  const Json pod = pod_with(R"({"tolerations":[{"operator":"Exists"}]})");
+  room.close("n1");
+  EXPECT_EQ(room.find(pod).message, "0/1 nodes are available: 1 node(s) were unschedulable.");
+  room.open("n1");
+  EXPECT_EQ(room.find(pod).node, "n1");
+}
+
 TEST(Room, ClaimsAreWeighedIfTheirVolumesAreKnown) {
   const auto with = [](const char* volumes) {
     return pod_with((std::string(R"({"volumes":[)") + volumes + "]}").c_str());

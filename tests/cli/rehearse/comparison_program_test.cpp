@@ -163,9 +163,20 @@ TEST_F(ComparisonTest, NoSettingQualifies) {
   EXPECT_THAT(out_.text, HasSubstr("plan: no setting qualifies. Even max-unavailable=1 ("));
 }
 
+// Nothing would replace the pods, so every setting would seem to harm nothing, also one with all nodes at once.
+TEST_F(ComparisonTest, ASnapshotWithoutControllersHasNoPlan) {
+  std::erase_if(items, [](const Json& each) { return each["kind"] == "ReplicaSet"; });
+  EXPECT_EQ(run({"--plan"}), agent::exit_connection);
+  EXPECT_THAT(
+      err_.text,
+      AllOf(HasSubstr("a plan is not possible: pod shop/web-1 belongs to a ReplicaSet, and the snapshot has no "
+                      "ReplicaSets, so nothing would replace its pods; make the snapshot by kubectl get nodes,"),
+            Not(HasSubstr("rehearsed"))));
+  EXPECT_EQ(run({"--compare=max-unavailable=1"}), agent::exit_done) << "a table is no recommendation";
+}
+
 TEST_F(ComparisonTest, AFasterSettingThatIsNotNeeded) {
-  items.erase(std::find_if(items.begin(), items.end(), [](const Json& each) { return each["kind"] == "ReplicaSet"; }),
-              items.end());
+  std::erase_if(items, [](const Json& each) { return each["kind"] == "ReplicaSet" || each["kind"] == "Pod"; });
   items.push_back(pod("lone", "Job", "lone", "500m", "n1"));
   const Json report = report_of({"--plan"});
   EXPECT_EQ(report["plan"]["value"], "4");
