@@ -145,9 +145,16 @@ bool tolerates_control_planes(const Json& tolerations) {
   });
 }
 
+// Returns true for what Helm's templates take for false.
+bool is_empty(const Json& value) {
+  if (value.is_number()) return value == 0;
+  return value.is_null() || value == false || value == "" || ((value.is_array() || value.is_object()) && value.empty());
+}
+
 // Returns what keeps kured from nodes on which Haulout's agents would run: these run on every Linux node, whatever its
-// taints. `pod` is the spec of kured's pods, or the values of its chart, which have the same keys.
-std::vector<KuredStray> placement_of(const Json& pod, bool tolerates_unless_said) {
+// taints. `pod` is the spec of kured's pods, or the values of its chart, which have the same keys; the chart adds the
+// tolerations of control-plane nodes if its values have no tolerations.
+std::vector<KuredStray> placement_of(const Json& pod, bool by_chart) {
   std::vector<KuredStray> rows;
   const auto add = [&](std::string spelled, std::string_view what, std::string_view way_out) {
     rows.push_back({std::move(spelled), Outcome::decide,
@@ -162,7 +169,7 @@ std::vector<KuredStray> placement_of(const Json& pod, bool tolerates_unless_said
           .is_object())
     add("affinity.nodeAffinity", "runs only on the nodes that it selects", "set it for their DaemonSet, too");
   const Json& tolerations = member(pod, "tolerations");
-  if (!(tolerations.is_null() && tolerates_unless_said) && !tolerates_control_planes(tolerations))
+  if (!(by_chart && is_empty(tolerations)) && !tolerates_control_planes(tolerations))
     add("tolerations", "does not run on control-plane nodes, because it does not tolerate their taint",
         "if the control plane is to be left alone, keep the pool control-plane paused (haulout pause --pool "
         "control-plane)");
@@ -197,12 +204,6 @@ std::string key_of(std::string_view flag) {
     else
       key += flag[i];
   return key;
-}
-
-// Returns true for what Helm's templates take for false.
-bool is_empty(const Json& value) {
-  if (value.is_number()) return value == 0;
-  return value.is_null() || value == false || value == "" || ((value.is_array() || value.is_object()) && value.empty());
 }
 
 // The chart sets these by itself.

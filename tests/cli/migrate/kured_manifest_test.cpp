@@ -121,11 +121,14 @@ TEST(KuredManifestTest, TheNodesOnWhichKuredRunsAreARow) {
       ElementsAre("affinity.nodeAffinity"));
 }
 
-// The chart tolerates control planes by default.
+// Without tolerations of its values, the chart's template adds those of control-plane nodes.
 TEST(KuredManifestTest, TheValuesOfTheChartSayOnWhichNodesKuredRuns) {
-  EXPECT_THAT(call_in("configuration: {concurrency: 2}").placement, IsEmpty());
-  EXPECT_THAT(call_in("configuration: {concurrency: 2}\ntolerations: []").placement, SizeIs(1));
-  EXPECT_THAT(call_in("configuration: {concurrency: 2}\nnodeSelector: {role: worker}").placement, SizeIs(1));
+  const std::string values = "configuration: {concurrency: 2}\n";
+  for (const char* defaults : {"", "tolerations: []", "tolerations:", "tolerations: {}", "affinity: {}",
+                               "nodeSelector: {kubernetes.io/os: linux}", "tolerations: [{operator: Exists}]"})
+    EXPECT_THAT(call_in(values + defaults).placement, IsEmpty()) << defaults;
+  EXPECT_THAT(call_in(values + "tolerations: [{key: gpu, operator: Exists}]").placement, SizeIs(1));
+  EXPECT_THAT(call_in(values + "nodeSelector: {role: worker}").placement, SizeIs(1));
 }
 
 TEST(KuredManifestTest, ListsAndJsonAndEveryWayToCallKured) {
