@@ -242,7 +242,7 @@ KuredCall call_of_values(const Json& values) {
     for (const auto& [key, value] : configuration.items())
       if (!is_empty(value) && std::ranges::find(known, key) == known.end())
         call.unused_values.push_back(
-            {"configuration." + printable(key), Outcome::unknown, "kured's chart has no such value"});
+            {"configuration." + printable(key), Outcome::unknown, "kured's chart has no such value", true});
   if (const Json& more = member(values, "extraArgs"); more.is_object())
     for (const auto& [key, value] : more.items())
       call.words.push_back(is_empty(value) ? fmt::format("--{}", key) : fmt::format("--{}={}", key, text_of(value)));

@@ -80,6 +80,7 @@ TEST(KuredManifestTest, EnvFromIsARowOfItsOwn) {
   ASSERT_TRUE(migration);
   EXPECT_EQ(row_of(*migration, "envFrom: Secret more").outcome, Outcome::decide);
   EXPECT_EQ(row_of(*migration, "envFrom: ConfigMap other").outcome, Outcome::decide);
+  EXPECT_THAT(migration->config, HasSubstr("envFrom: Secret more, envFrom: ConfigMap other,")) << "held back";
 }
 
 std::string daemon_set(const std::string& name, const std::string& container) {
@@ -228,6 +229,7 @@ tolerations: []
   ASSERT_TRUE(migration);
   EXPECT_EQ(config_of(*migration).sentinel, "/run/flags/reboot");
   EXPECT_EQ(row_of(*migration, "configuration.rebootDay").outcome, Outcome::unknown);
+  EXPECT_EQ(config_of(*migration).max_unavailable, "0") << "perhaps a newer chart has it";
 }
 
 // The keys under `configuration` of the chart 6.1.0 that it passes to kured as flags.
