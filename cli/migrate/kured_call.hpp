@@ -39,7 +39,7 @@ struct KuredCall {
   std::vector<KuredVariable> variables{};
   std::vector<std::string> variable_sets{};  // ConfigMaps and Secrets with variables that were not read: "Secret kured"
   std::vector<KuredMount> mounts{};
-  std::vector<KuredStray> unused_values{};  // of the values of the chart, those that do not reach kured
+  std::vector<KuredStray> unused_values{};  // of the chart: values that do not reach kured, or that were not read
   std::vector<KuredStray> placement{};      // what keeps kured from nodes on which Haulout's agents would run
 };
 

@@ -178,7 +178,7 @@ std::string migrate_text(std::string_view program) {
       "Examples:\n"
       "  # kured of the cluster of the kubeconfig\n"
       "  {0} migrate kured > config.yaml\n\n"
-      "  # A manifest, or the values of kured's Helm chart\n"
+      "  # A manifest, the values of kured's Helm chart, or a HelmRelease or Application with them\n"
       "  {0} migrate kured -f kured-ds.yaml > config.yaml\n\n"
       "  # The values of a release\n"
       "  helm get values kured -n kube-system --all -o yaml | {0} migrate kured -f - > config.yaml\n\n"

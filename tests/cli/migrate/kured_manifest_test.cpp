@@ -293,6 +293,104 @@ TEST(KuredManifestTest, TheChartPassesASentinelCommandOnlyWithoutTheMount) {
   EXPECT_EQ(row_of(*migration, "configuration.rebootSentinelCommand").outcome, Outcome::decide);
 }
 
+TEST(KuredManifestTest, ValuesAreKnownByTheKeysOfTheChart) {
+  EXPECT_THAT(call_in("extraArgs: {start-time: 1am}").words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call_in("extraArgs: {start-time: 1am}\nofThePlatform: x").words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call_in("nodeSelector: {role: worker}\nresources: {}").placement, SizeIs(1));
+  EXPECT_THAT(call_in("USER-SUPPLIED VALUES:\nmetrics: {create: true}").words, IsEmpty());
+  EXPECT_THAT(call_in("kured: {enabled: true, extraArgs: {concurrency: 3}}").words, ElementsAre("--concurrency=3"));
+  for (const char* other :
+       {"replicas: 2\nnodeSelector: {role: worker}", "enabled: true", "extraArgs: {verbose: 1}\nx: 1",
+        "extraArgs: [--concurrency=3]\nx: 1", "{}", "USER-SUPPLIED VALUES:"})
+    EXPECT_FALSE(read_kured_manifest(other, "kured")) << other;
+}
+
+TEST(KuredManifestTest, AReleaseOfFluxHasTheValues) {
+  const std::string head =
+      "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: kured, namespace: a}\n";
+  const KuredCall call = call_in(head +
+                                 "spec:\n  chart: {spec: {chart: kured}}\n"
+                                 "  values: {configuration: {startTime: 1am}, nodeSelector: {role: worker}}\n");
+  EXPECT_EQ(call.from, "HelmRelease a/kured");
+  EXPECT_THAT(call.words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call.placement, SizeIs(1));
+  EXPECT_THAT(call_in(head + "spec: {chart: {spec: {chart: ./charts/kured}}}").words, IsEmpty()) << "the defaults";
+  EXPECT_THAT(call_in(head + "spec: {chartRef: {name: kured}, values: {configuration: {concurrency: 2}}}").words,
+              ElementsAre("--concurrency=2"));
+  EXPECT_THAT(
+      call_in(head + "spec: {chart: {spec: {chart: platform}}, values: {kured: {configuration: {concurrency: 2}}}}")
+          .words,
+      ElementsAre("--concurrency=2"));
+  // What else may set values is named, and holds the fleet back.
+  const auto migration = migrate_kured(call_in(
+      head + "spec: {chart: {spec: {chart: kured}}, valuesFrom: [{kind: ConfigMap, name: x}], postRenderers: [{}]}"));
+  ASSERT_TRUE(migration);
+  EXPECT_EQ(row_of(*migration, "spec.valuesFrom").outcome, Outcome::decide);
+  EXPECT_EQ(row_of(*migration, "spec.postRenderers").outcome, Outcome::decide);
+  EXPECT_EQ(config_of(*migration).max_unavailable, "0");
+}
+
+TEST(KuredManifestTest, AnApplicationOfArgoCDHasTheValues) {
+  const std::string head = "kind: Application\nmetadata: {name: kured, namespace: argocd}\nspec:\n";
+  const std::string chart = head + "  source:\n    chart: kured\n";
+  const KuredCall call =
+      call_in(chart + "    helm:\n      values: |\n        configuration:\n          startTime: 1am\n");
+  EXPECT_EQ(call.from, "Application argocd/kured");
+  EXPECT_THAT(call.words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call_in(chart).words, IsEmpty()) << "the defaults";
+  EXPECT_THAT(
+      call_in(chart + "    helm: {valuesObject: {configuration: {concurrency: 2}}, values: 'ignored: 1'}").words,
+      ElementsAre("--concurrency=2"));
+  EXPECT_THAT(call_in(head + "  sources:\n  - {repoURL: x, ref: values}\n  - {chart: kured, helm: {valuesObject: "
+                             "{extraArgs: {concurrency: 2}}}}\n")
+                  .words,
+              ElementsAre("--concurrency=2"));
+  EXPECT_THAT(
+      call_in(head + "  source: {path: kured, helm: {values: 'kured: {configuration: {concurrency: 2}}'}}").words,
+      ElementsAre("--concurrency=2"));
+  const auto migration = migrate_kured(
+      call_in(chart + "    helm: {parameters: [{name: configuration.startTime, value: 1am}], valueFiles: [x]}"));
+  ASSERT_TRUE(migration);
+  EXPECT_EQ(row_of(*migration, "helm.parameters").outcome, Outcome::decide);
+  EXPECT_THAT(row_of(*migration, "helm.parameters").why, HasSubstr("was not read"));
+  EXPECT_EQ(row_of(*migration, "helm.valueFiles").outcome, Outcome::decide);
+  EXPECT_EQ(config_of(*migration).max_unavailable, "0");
+}
+
+TEST(KuredManifestTest, OneOfSeveralReleasesIsChosenByItsName) {
+  const auto release = [](const std::string& name, int nodes) {
+    return "\n---\nkind: HelmRelease\nmetadata: {name: " + name +
+           "}\nspec: {chart: {spec: {chart: kured}}, values: {configuration: {concurrency: " + std::to_string(nodes) +
+           "}}}\n";
+  };
+  EXPECT_THAT(call_in(release("east", 2) + release("west", 3), "west").words, ElementsAre("--concurrency=3"));
+  const struct {
+    std::string text;
+    const char* says;
+  } rows[] = {
+      {release("east", 2) + release("west", 3), "several releases of kured's chart, and --name kured does not choose"},
+      {"kind: HelmRelease\nmetadata: {name: kured}\nspec: {chart: {spec: {chart: web}}}",
+       "HelmRelease kured: it has no values of kured's chart: give spec.values of it"},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {path: kured}}",
+       "Application kured: it has no values of kured's chart: give spec.source.helm.values of it"},
+      {"kind: ApplicationSet\nmetadata: {name: kured}\nspec: {template: {spec: {source: {chart: kured}}}}",
+       "give the values of its template"},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {chart: kured, helm: {values: 'a: ['}}}",
+       "the values of Application kured: "},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {chart: kured, helm: {values: 'words'}}}",
+       "the values of Application kured: "},
+  };
+  for (const auto& row : rows) {
+    const auto call = read_kured_manifest(row.text, "kured");
+    ASSERT_FALSE(call) << row.text;
+    EXPECT_THAT(call.error().message(), HasSubstr(row.says)) << row.text;
+  }
+  // The manifest is what runs, and a release has more than the values of some other file.
+  EXPECT_THAT(call_in(release("kured", 2) + "---\n" + daemon_set("kured", "{}")).words, IsEmpty());
+  EXPECT_THAT(call_in(release("kured", 2) + "---\nconfiguration: {concurrency: 5}").words,
+              ElementsAre("--concurrency=2"));
+}
+
 TEST(KuredManifestTest, TheChartMayBeAPartOfAnother) {
   EXPECT_THAT(call_in("other: 1\nkured:\n  configuration: {concurrency: 3}\n").words, ElementsAre("--concurrency=3"));
   // The manifest is what runs, so it counts.
