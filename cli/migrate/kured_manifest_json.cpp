@@ -229,8 +229,8 @@ KuredCall call_of_values(const Json& values) {
       continue;
     }
     const std::string flag = "--" + std::string(option.name);
-    if (value.is_array())
-      for (const std::string& one : texts(value)) call.words.push_back(fmt::format("{}={}", flag, one));
+    if (value.is_structured())
+      for (const Json& one : value) call.words.push_back(fmt::format("{}={}", flag, text_of(one)));
     else
       call.words.push_back(fmt::format("{}={}", flag, text_of(value)));
   }
@@ -411,7 +411,10 @@ Result<void> collect(const Json& document, int depth, Found& found) {
     if (found.releases.size() == before) not_released(document, "spec.values of it", found);
   } else if (kind == "Application") {
     if (auto added = add_argo_release(document, found.releases); !added) return added;
-    if (found.releases.size() == before) not_released(document, "spec.source.helm.values of it", found);
+    if (found.releases.size() == before) {
+      const bool by_helm = member(member(member(document, "spec"), "source"), "helm").is_object();
+      not_released(document, by_helm ? "spec.source.helm.values of it" : "the values that its source has", found);
+    }
   } else if (kind == "ApplicationSet") {
     not_released(document, "the values of its template", found);
   }

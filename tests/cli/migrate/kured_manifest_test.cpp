@@ -285,6 +285,12 @@ TEST(KuredManifestTest, EveryValueOfTheChartIsKnown) {
   EXPECT_THAT(call.mounts, IsEmpty());
 }
 
+// The template goes over the values of a mapping as over a list.
+TEST(KuredManifestTest, AMappingInTheValuesIsReadAsTheChartReadsIt) {
+  EXPECT_THAT(call_in("configuration: {blockingPodSelector: {a: x=y, b: z}}").words,
+              ElementsAre("--blocking-pod-selector=x=y", "--blocking-pod-selector=z"));
+}
+
 TEST(KuredManifestTest, TheChartPassesASentinelCommandOnlyWithoutTheMount) {
   const KuredCall call = call_in("configuration: {rebootSentinelCommand: needs-restarting -r}");
   EXPECT_THAT(call.words, IsEmpty());
@@ -372,6 +378,8 @@ TEST(KuredManifestTest, OneOfSeveralReleasesIsChosenByItsName) {
       {"kind: HelmRelease\nmetadata: {name: kured}\nspec: {chart: {spec: {chart: web}}}",
        "HelmRelease kured: it has no values of kured's chart: give spec.values of it"},
       {"kind: Application\nmetadata: {name: kured}\nspec: {source: {path: kured}}",
+       "Application kured: it has no values of kured's chart: give the values that its source has as a file"},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {chart: web, helm: {values: 'a: 1'}}}",
        "Application kured: it has no values of kured's chart: give spec.source.helm.values of it"},
       {"kind: ApplicationSet\nmetadata: {name: kured}\nspec: {template: {spec: {source: {chart: kured}}}}",
        "give the values of its template"},
