@@ -366,7 +366,7 @@ Result<void> add_argo_release(const Json& object, std::vector<Release>& releases
   const std::string name = text(member(object, "metadata"), "name");
   for (const Json* source : sources) {
     const std::string chart = text(*source, "chart");
-    const std::string names = chart + " " + text(*source, "path") + " " + text(*source, "repoURL") + " " + name;
+    const std::string names = fmt::format("{} {} {} {}", chart, text(*source, "path"), text(*source, "repoURL"), name);
     auto values = values_of_source(*source);
     if (!values && !names_kured(names)) continue;
     if (!values)
