@@ -110,7 +110,8 @@ KuredSettings::KuredSettings(KuredCall call) : call_(std::move(call)) {
   read_variables();
   for (const std::string& set : call_.variable_sets)
     strays_.push_back({"envFrom: " + printable(set), Outcome::decide,
-                       "its variables were not read: look for KURED_* among them, and give these as variables (env)"});
+                       "its variables were not read: look for KURED_* among them, and give these as variables (env)",
+                       true});
   strays_.insert(strays_.end(), call_.unused_values.begin(), call_.unused_values.end());
 }
 
@@ -137,8 +138,8 @@ const KuredVariable* KuredSettings::variable(std::string_view name) const {
 }
 
 void KuredSettings::read_words() {
-  const auto stray = [this](std::string spelled, std::string why) {
-    strays_.push_back({printable(spelled), Outcome::unknown, std::move(why)});
+  const auto stray = [this](std::string spelled, std::string why, bool holds_back = true) {
+    strays_.push_back({printable(spelled), Outcome::unknown, std::move(why), holds_back});
   };
   std::vector<Expanded> words;
   words.reserve(call_.words.size());
@@ -152,7 +153,7 @@ void KuredSettings::read_words() {
     }
     if (!flags || !word.text.starts_with('-') || word.text == "-") {
       stray(word.text.find("://") == std::string::npos ? word.text : std::string(hidden),
-            "kured takes no arguments besides flags");
+            "kured takes no arguments besides flags: it ignores this one", false);
       continue;
     }
     const std::size_t equals = word.text.find('=');
@@ -186,7 +187,7 @@ void KuredSettings::read_variables() {
     const KuredOption* option = option_of_variable(variable.name);
     const std::string name = printable(variable.name);
     if (option == nullptr)
-      strays_.push_back({name, Outcome::unknown, fmt::format("kured {} has no option for it", kured_version)});
+      strays_.push_back({name, Outcome::unknown, fmt::format("kured {} has no option for it", kured_version), true});
     else if (option->type == KuredType::repeated)
       strays_.push_back({name, Outcome::not_needed, fmt::format("kured reads --{} only as a flag", option->name)});
     else
@@ -211,6 +212,7 @@ void KuredSettings::add(const KuredOption& option, const std::optional<std::stri
     text = *inside;
     given.doubts.emplace_back("kured takes the quotes as a part of the value; here it is read without them");
   }
+  given.passed.push_back(text);
   if (!collects) {
     given.source.reset();
     if (by_variable && !given.values.empty() && given.values.back() != text)

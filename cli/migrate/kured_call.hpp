@@ -29,6 +29,8 @@ struct KuredStray {
   std::string spelled;
   Outcome outcome = Outcome::unknown;
   std::string why;
+  // True: kured may be kept from reboots by it, or does not start with it, so that nobody knows what was meant.
+  bool holds_back = false;
 };
 
 struct KuredCall {
@@ -37,7 +39,7 @@ struct KuredCall {
   std::vector<KuredVariable> variables{};
   std::vector<std::string> variable_sets{};  // ConfigMaps and Secrets with variables that were not read: "Secret kured"
   std::vector<KuredMount> mounts{};
-  std::vector<KuredStray> unused_values{};  // of the values of the chart, those that do not reach kured
+  std::vector<KuredStray> unused_values{};  // of the chart: values that do not reach kured, or that were not read
   std::vector<KuredStray> placement{};      // what keeps kured from nodes on which Haulout's agents would run
 };
 
@@ -46,6 +48,7 @@ struct KuredGiven {
   std::vector<std::string> values;    // one, unless the option is a list
   std::vector<std::string> spelled;   // as it was given, for people; without secrets
   std::optional<std::string> source;  // set: the value is not in what was read, but here
+  std::vector<std::string> passed;    // what kured parses: also values that a later one replaces
   std::vector<std::string> doubts;    // why kured may have read the values in another way
 };
 

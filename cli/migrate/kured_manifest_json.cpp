@@ -145,9 +145,16 @@ bool tolerates_control_planes(const Json& tolerations) {
   });
 }
 
+// Returns true for what Helm's templates take for false.
+bool is_empty(const Json& value) {
+  if (value.is_number()) return value == 0;
+  return value.is_null() || value == false || value == "" || ((value.is_array() || value.is_object()) && value.empty());
+}
+
 // Returns what keeps kured from nodes on which Haulout's agents would run: these run on every Linux node, whatever its
-// taints. `pod` is the spec of kured's pods, or the values of its chart, which have the same keys.
-std::vector<KuredStray> placement_of(const Json& pod, bool tolerates_unless_said) {
+// taints. `pod` is the spec of kured's pods, or the values of its chart, which have the same keys; the chart adds the
+// tolerations of control-plane nodes if its values have no tolerations.
+std::vector<KuredStray> placement_of(const Json& pod, bool by_chart) {
   std::vector<KuredStray> rows;
   const auto add = [&](std::string spelled, std::string_view what, std::string_view way_out) {
     rows.push_back({std::move(spelled), Outcome::decide,
@@ -162,7 +169,7 @@ std::vector<KuredStray> placement_of(const Json& pod, bool tolerates_unless_said
           .is_object())
     add("affinity.nodeAffinity", "runs only on the nodes that it selects", "set it for their DaemonSet, too");
   const Json& tolerations = member(pod, "tolerations");
-  if (!(tolerations.is_null() && tolerates_unless_said) && !tolerates_control_planes(tolerations))
+  if (!(by_chart && is_empty(tolerations)) && !tolerates_control_planes(tolerations))
     add("tolerations", "does not run on control-plane nodes, because it does not tolerate their taint",
         "if the control plane is to be left alone, keep the pool control-plane paused (haulout pause --pool "
         "control-plane)");
@@ -199,12 +206,6 @@ std::string key_of(std::string_view flag) {
   return key;
 }
 
-// Returns true for what Helm's templates take for false.
-bool is_empty(const Json& value) {
-  if (value.is_number()) return value == 0;
-  return value.is_null() || value == false || value == "" || ((value.is_array() || value.is_object()) && value.empty());
-}
-
 // The chart sets these by itself.
 bool is_of_release(std::string_view flag) {
   return flag == "ds-name" || flag == "ds-namespace" || flag == "node-id";
@@ -228,8 +229,8 @@ KuredCall call_of_values(const Json& values) {
       continue;
     }
     const std::string flag = "--" + std::string(option.name);
-    if (value.is_array())
-      for (const std::string& one : texts(value)) call.words.push_back(fmt::format("{}={}", flag, one));
+    if (value.is_structured())
+      for (const Json& one : value) call.words.push_back(fmt::format("{}={}", flag, text_of(one)));
     else
       call.words.push_back(fmt::format("{}={}", flag, text_of(value)));
   }
@@ -241,7 +242,7 @@ KuredCall call_of_values(const Json& values) {
     for (const auto& [key, value] : configuration.items())
       if (!is_empty(value) && std::ranges::find(known, key) == known.end())
         call.unused_values.push_back(
-            {"configuration." + printable(key), Outcome::unknown, "kured's chart has no such value"});
+            {"configuration." + printable(key), Outcome::unknown, "kured's chart has no such value", true});
   if (const Json& more = member(values, "extraArgs"); more.is_object())
     for (const auto& [key, value] : more.items())
       call.words.push_back(is_empty(value) ? fmt::format("--{}", key) : fmt::format("--{}={}", key, text_of(value)));
@@ -252,16 +253,176 @@ KuredCall call_of_values(const Json& values) {
   return call;
 }
 
+// The keys of the chart's values, and those that any chart may have.
+constexpr std::string_view chart_keys[] = {"affinity",
+                                           "configuration",
+                                           "containerSecurityContext",
+                                           "dsAnnotations",
+                                           "extraArgs",
+                                           "extraEnvVars",
+                                           "fullnameOverride",
+                                           "hostNetwork",
+                                           "image",
+                                           "initContainers",
+                                           "livenessProbe",
+                                           "maxUnavailable",
+                                           "metrics",
+                                           "nameOverride",
+                                           "nodeSelector",
+                                           "podAnnotations",
+                                           "podLabels",
+                                           "podSecurityPolicy",
+                                           "priorityClassName",
+                                           "rbac",
+                                           "readinessProbe",
+                                           "resources",
+                                           "revisionHistoryLimit",
+                                           "service",
+                                           "serviceAccount",
+                                           "tolerations",
+                                           "updateStrategy",
+                                           "volumeMounts",
+                                           "volumes"};
+// The last two are the titles that `helm get values` writes without -o yaml.
+constexpr std::string_view keys_of_any_chart[] = {"global", "enabled", "USER-SUPPLIED VALUES", "COMPUTED VALUES"};
+
+// Returns true if these may be the values of kured's chart, and not those of another one.
 bool is_values(const Json& document) {
-  return document.is_object() && !document.contains("kind") && member(document, "configuration").is_object();
+  if (!document.is_object() || document.contains("kind")) return false;
+  if (document.contains("configuration")) return member(document, "configuration").is_object();
+  if (const Json& more = member(document, "extraArgs"); more.is_object())
+    for (const auto& [key, value] : more.items())
+      if (find_kured_option(key) != nullptr) return true;
+  bool any = false;
+  for (const auto& [key, value] : document.items()) {
+    const bool of_chart = std::ranges::find(chart_keys, key) != std::end(chart_keys);
+    if (!of_chart && std::ranges::find(keys_of_any_chart, key) == std::end(keys_of_any_chart)) return false;
+    any = any || of_chart;
+  }
+  return any;
 }
 
-// Adds the objects of a document that may be meant, and those in its lists.
-void collect(const Json& document, int depth, std::vector<const Json*>& daemon_sets) {
-  if (text(document, "kind") == "DaemonSet" && kured_container(document) != nullptr) daemon_sets.push_back(&document);
+// Returns the values of kured's chart, which may be a part of another one.
+const Json& part_of_kured(const Json& values) {
+  const Json& part = member(values, "kured");
+  return is_values(part) && !values.contains("kind") ? part : values;
+}
+
+// Releases of the chart: a HelmRelease of Flux, an Application of Argo CD.
+
+struct Release {
+  std::string from;  // "HelmRelease flux-system/kured"
+  std::string name;
+  Json values;
+  std::vector<KuredStray> unread;  // what may set values, too
+};
+
+// Returns true if a chart with this name is that of kured, or has it as a part. The names of what releases it count
+// only if the values look like those of kured's chart.
+bool releases_kured(const std::string& chart, const std::string& names, const Json& values) {
+  if (chart.substr(chart.find_last_of('/') + 1) == "kured" || is_values(member(values, "kured"))) return true;
+  return names_kured(names) && is_values(values);
+}
+
+void add_unread(Release& release, const Json& object, const std::string& path,
+                std::initializer_list<std::string_view> keys) {
+  for (const std::string_view key : keys)
+    if (!is_empty(member(object, key)))
+      release.unread.push_back(
+          {fmt::format("{}.{}", path, key), Outcome::decide,
+           "it was not read, and may change what kured gets: write that to the values, and read them again", true});
+}
+
+void add_flux_release(const Json& object, std::vector<Release>& releases) {
+  const Json& spec = member(object, "spec");
+  const Json& values = member(spec, "values");
+  const std::string name = text(member(object, "metadata"), "name");
+  std::string chart = text(member(member(spec, "chart"), "spec"), "chart");
+  if (chart.empty()) chart = text(member(spec, "chartRef"), "name");
+  if (!releases_kured(chart, chart + " " + name, values)) return;
+  Release release{"HelmRelease " + name_of(object), name, part_of_kured(values), {}};
+  add_unread(release, spec, "spec", {"valuesFrom", "postRenderers"});
+  releases.push_back(std::move(release));
+}
+
+// Argo CD takes valuesObject, and values only without it.
+Result<Json> values_of_source(const Json& source) {
+  const Json& helm = member(source, "helm");
+  if (const Json& object = member(helm, "valuesObject"); object.is_object()) return object;
+  const std::string written = text(helm, "values");
+  if (written.empty()) return Json();
+  const auto converted = k8s::yaml_to_json(written);
+  if (!converted) return converted.error();
+  Json values = Json::parse(*converted, nullptr, false);
+  if (!values.is_object() && !values.is_null()) return Error(Errc::decode, "they are not keys with values");
+  return values;
+}
+
+Result<void> add_argo_release(const Json& object, std::vector<Release>& releases) {
+  const Json& spec = member(object, "spec");
+  std::vector<const Json*> sources{&member(spec, "source")};
+  if (const Json& more = member(spec, "sources"); more.is_array())
+    for (const Json& source : more) sources.push_back(&source);
+  const std::string name = text(member(object, "metadata"), "name");
+  for (const Json* source : sources) {
+    const std::string chart = text(*source, "chart");
+    const std::string names = fmt::format("{} {} {} {}", chart, text(*source, "path"), text(*source, "repoURL"), name);
+    auto values = values_of_source(*source);
+    if (!values && !names_kured(names)) continue;
+    if (!values)
+      return std::move(values).error().with_context(fmt::format("the values of Application {}", name_of(object)));
+    if (!releases_kured(chart, names, *values)) continue;
+    Release release{"Application " + name_of(object), name, part_of_kured(*values), {}};
+    add_unread(release, member(*source, "helm"), "helm", {"parameters", "fileParameters", "valueFiles"});
+    releases.push_back(std::move(release));
+  }
+  return {};
+}
+
+KuredCall call_of_release(Release release) {
+  KuredCall call = call_of_values(release.values);
+  call.from = std::move(release.from);
+  for (KuredStray& unread : release.unread) call.unused_values.push_back(std::move(unread));
+  return call;
+}
+
+// What a text has of kured.
+struct Found {
+  std::vector<const Json*> daemon_sets;
+  std::vector<Release> releases;
+  std::string no_release;        // why something that may be a release is none of kured's chart; may be empty
+  const Json* values = nullptr;  // of the chart, as a document
+};
+
+void not_released(const Json& object, std::string_view way_out, Found& found) {
+  if (!found.no_release.empty() && !names_kured(name_of(object))) return;
+  found.no_release =
+      fmt::format("{} {}: it has no values of kured's chart: give {} as a file of its own, or the manifest of kured",
+                  text(object, "kind"), name_of(object), way_out);
+}
+
+// Adds what the document has of kured, and what the objects in its lists have.
+Result<void> collect(const Json& document, int depth, Found& found) {
+  const std::string kind = text(document, "kind");
+  if (kind == "DaemonSet" && kured_container(document) != nullptr) found.daemon_sets.push_back(&document);
+  const std::size_t before = found.releases.size();
+  if (kind == "HelmRelease") {
+    add_flux_release(document, found.releases);
+    if (found.releases.size() == before) not_released(document, "spec.values of it", found);
+  } else if (kind == "Application") {
+    if (auto added = add_argo_release(document, found.releases); !added) return added;
+    if (found.releases.size() == before) {
+      const bool by_helm = member(member(member(document, "spec"), "source"), "helm").is_object();
+      not_released(document, by_helm ? "spec.source.helm.values of it" : "the values that its source has", found);
+    }
+  } else if (kind == "ApplicationSet") {
+    not_released(document, "the values of its template", found);
+  }
   const Json& items = member(document, "items");
-  if (!items.is_array() || depth == deepest_list) return;
-  for (const Json& item : items) collect(item, depth + 1, daemon_sets);
+  if (!items.is_array() || depth == deepest_list) return {};
+  for (const Json& item : items)
+    if (auto added = collect(item, depth + 1, found); !added) return added;
+  return {};
 }
 
 Result<std::vector<Json>> documents_of(std::string_view text) {
@@ -280,36 +441,50 @@ Result<std::vector<Json>> documents_of(std::string_view text) {
   return documents;
 }
 
+// Returns which of several objects has this name. `what` says what they are.
+Result<std::size_t> only_with(std::string_view name, const std::vector<std::string>& names,
+                              const std::vector<std::string>& shown, std::string_view what) {
+  if (names.size() == 1) return 0;
+  if (std::ranges::count(names, name) == 1)
+    return static_cast<std::size_t>(std::ranges::find(names, name) - names.begin());
+  return Error(Errc::decode, fmt::format("it has several {}, and --name {} does not choose one of them: {}", what,
+                                         printable(name), joined(shown, ", ")));
+}
+
 }  // namespace
 
 Result<KuredCall> read_kured_manifest(std::string_view manifest, std::string_view name) {
   const auto documents = documents_of(manifest);
   if (!documents) return documents.error();
-  std::vector<const Json*> daemon_sets;
-  const Json* values = nullptr;
+  Found found;
   for (const Json& document : *documents) {
-    collect(document, 0, daemon_sets);
-    if (is_values(document)) values = &document;
-    // The chart may be a part of another one.
-    if (const Json& part = member(document, "kured"); !document.contains("kind") && is_values(part)) values = &part;
+    if (auto added = collect(document, 0, found); !added) return added.error();
+    if (const Json& part = part_of_kured(document); is_values(part)) found.values = &part;
   }
-  if (daemon_sets.empty() && values != nullptr) return call_of_values(*values);
-  if (daemon_sets.empty())
-    return Error(Errc::decode,
-                 "it has no DaemonSet with a container of kured, and no values of kured's chart (a key configuration): "
-                 "give the manifest of kured, or the output of kubectl get daemonset -A -o yaml");
-  if (daemon_sets.size() == 1) return call_of(*daemon_sets.front());
-  std::vector<std::string> names;
-  std::vector<const Json*> named;
-  for (const Json* daemon_set : daemon_sets) {
-    names.push_back(name_of(*daemon_set));
-    if (text(member(*daemon_set, "metadata"), "name") == name) named.push_back(daemon_set);
+  std::vector<std::string> names, shown;
+  if (!found.daemon_sets.empty()) {
+    for (const Json* daemon_set : found.daemon_sets) {
+      names.push_back(text(member(*daemon_set, "metadata"), "name"));
+      shown.push_back(name_of(*daemon_set));
+    }
+    const auto chosen = only_with(name, names, shown, "DaemonSets of kured");
+    if (!chosen) return chosen.error();
+    return call_of(*found.daemon_sets[*chosen]);
   }
-  if (named.size() == 1) return call_of(*named.front());
+  if (!found.releases.empty()) {
+    for (const Release& release : found.releases) {
+      names.push_back(release.name);
+      shown.push_back(release.from);
+    }
+    const auto chosen = only_with(name, names, shown, "releases of kured's chart");
+    if (!chosen) return chosen.error();
+    return call_of_release(std::move(found.releases[*chosen]));
+  }
+  if (found.values != nullptr) return call_of_values(*found.values);
+  if (!found.no_release.empty()) return Error(Errc::decode, found.no_release);
   return Error(Errc::decode,
-               fmt::format("it has several DaemonSets of kured, and --name {} does not choose one of them: "
-                           "{}",
-                           printable(name), joined(names, ", ")));
+               "it has no DaemonSet with a container of kured, and no values of kured's chart, such as configuration: "
+               "give the manifest of kured, or the output of kubectl get daemonset -A -o yaml");
 }
 
 Result<KuredCall> read_kured_daemon_set(std::string_view json) {

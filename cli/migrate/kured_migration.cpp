@@ -28,11 +28,11 @@ std::string refused_by_kured(const KuredOption& option, const std::vector<std::s
 }
 
 Verdict judge(const KuredOption& option, const KuredGiven& given, const KuredSettings& settings, ConfigDraft& draft) {
+  if (const std::string refused = refused_by_kured(option, given.passed); !refused.empty())
+    return {.outcome = Outcome::decide, .why = refused, .refused = true};
   if (option.by_name) return option.judge(settings, option, draft);
   if (given.source)
     return {Outcome::decide, fmt::format("its value was not read: it is in {}", *given.source), option.protects};
-  if (const std::string refused = refused_by_kured(option, given.values); !refused.empty())
-    return {Outcome::decide, refused, option.protects};
   Verdict verdict = option.judge(settings, option, draft);
   if (verdict.outcome == Outcome::translated && !given.doubts.empty()) {
     verdict.outcome = Outcome::decide;
@@ -77,7 +77,7 @@ Result<Migration> migrate_kured(KuredCall call) {
   const KuredSettings settings(std::move(call));
   Migration migration{.from = settings.call().from};
   ConfigDraft draft;
-  std::vector<std::string> lost;  // options that kept kured from reboots, and are not in the configuration
+  std::vector<std::string> lost;  // what may have kept kured from reboots, and is not in the configuration
   for (const KuredOption& option : kured_options()) {
     const KuredGiven* given = settings.given(option.name);
     if (given == nullptr && option.told_always) {
@@ -86,11 +86,13 @@ Result<Migration> migrate_kured(KuredCall call) {
     }
     if (given == nullptr) continue;
     Verdict verdict = judge(option, *given, settings, draft);
-    if (verdict.protection_lost) lost.push_back("--" + std::string(option.name));
+    if (verdict.protection_lost || verdict.refused) lost.push_back("--" + std::string(option.name));
     migration.options.push_back({std::string(option.name), given->spelled, verdict.outcome, std::move(verdict.why)});
   }
-  for (const KuredStray& stray : settings.strays())
+  for (const KuredStray& stray : settings.strays()) {
+    if (stray.holds_back) lost.push_back(stray.spelled);
     migration.options.push_back({"", {stray.spelled}, stray.outcome, stray.why});
+  }
   for (const KuredStray& row : settings.call().placement) {
     lost.push_back(row.spelled.substr(0, row.spelled.find(' ')));
     migration.options.push_back({"", {row.spelled}, row.outcome, row.why});

@@ -23,7 +23,7 @@ struct Migration {
   std::string config{};  // the configuration as YAML, which the agent accepts
   std::vector<MigratedOption> options{};
   // True: the configuration lets the agents update no node, because kured was kept from reboots by something that a
-  // person must decide about.
+  // person must decide about, or may have been: it is unknown, or kured does not start with it.
   bool held_back = false;
 
   std::size_t count(Outcome outcome) const;

@@ -233,6 +233,10 @@ Query query_of(const Settings& settings) {
 }
 
 Verdict prometheus(const Settings& settings, const Option& option, ConfigDraft& draft) {
+  if (option.name == "alert-filter-regexp" && !is_balanced(settings.value(option.name)))
+    return {.outcome = Outcome::decide,
+            .why = "a bracket of the expression has no partner, so kured does not start with it",
+            .refused = true};
   const std::string url = settings.value("prometheus-url");
   if (url.empty()) {
     const KuredGiven* given = settings.given("prometheus-url");
@@ -322,7 +326,10 @@ Verdict drained_pods(const Settings& settings, const Option& option, ConfigDraft
   const std::string text = settings.value(option.name);
   if (text.empty()) return not_needed(std::string(of_kured));
   const auto selector = k8s::parse_label_selector(text);
-  if (!selector) return {Outcome::decide, "it cannot be read: " + selector.error().message()};
+  if (!selector)
+    return {.outcome = Outcome::decide,
+            .why = "it cannot be read, and kured drains no node with it: " + selector.error().message(),
+            .refused = true};
   if (selector->empty()) return not_needed(std::string(of_kured));
   std::vector<std::string> stay;
   for (const auto& requirement : selector->requirements()) {
@@ -430,6 +437,8 @@ Verdict reboot_command(const Settings& settings, const Option& option, ConfigDra
   if (settings.value("reboot-method") == "signal")
     return not_needed("kured does not run it, because it has --reboot-method=signal");
   const std::string command = settings.value(option.name);
+  if (command.empty())
+    return {.outcome = Outcome::decide, .why = "kured does not start without a command", .refused = true};
   if (std::ranges::find(plain_reboots, command) != std::end(plain_reboots))
     return not_needed("the agent asks logind for the reboot");
   const auto origin = origin_of(settings, {option.name});
@@ -446,13 +455,17 @@ Verdict reboot_command(const Settings& settings, const Option& option, ConfigDra
 Verdict reboot_method(const Settings& settings, const Option& option, ConfigDraft&) {
   const std::string method = settings.value(option.name);
   if (method != "command" && method != "signal")
-    return {Outcome::decide, "kured knows only command and signal, and does not start with another method"};
+    return {.outcome = Outcome::decide,
+            .why = "kured knows only command and signal, and does not start with another method",
+            .refused = true};
   return not_needed("the agent asks logind for the reboot, and needs neither a privileged container nor hostPID");
 }
 
 Verdict reboot_signal(const Settings& settings, const Option& option, ConfigDraft&) {
   if (settings.value("reboot-method") != "signal")
     return not_needed("kured does not send it, because --reboot-method is not signal");
+  if (parse_number<std::int32_t>(settings.value(option.name)).value_or(0) < 1)
+    return {.outcome = Outcome::decide, .why = "kured does not start with a signal below 1", .refused = true};
   if (settings.value(option.name) == option.fallback)
     return not_needed("it asks systemd for the reboot, as the agent does by way of logind");
   return {Outcome::no_counterpart, "the agent sends no signals to systemd: it asks logind for the reboot"};

@@ -26,6 +26,9 @@ struct Verdict {
   std::string why;
   // True: kured did not reboot at some times because of this option, and the configuration does not have that.
   bool protection_lost = false;
+  // True: kured does not start with it, or cannot reboot anything. What was meant is not known, so it counts as lost,
+  // whatever the option is.
+  bool refused = false;
 };
 
 enum class KuredType {

@@ -372,7 +372,8 @@ Rows migrate_rows() {
   return {
       {"filename", text<S>({&S::migrate, &Migrate::file}, "file", check_filename),
        "A file with kured's DaemonSet, as YAML or JSON and among other objects if you like, or with the values of its "
-       "Helm chart; - for stdin. Without it the DaemonSet is read from the cluster.",
+       "Helm chart, also in a HelmRelease of Flux or an Application of Argo CD; - for stdin. Without it the DaemonSet "
+       "is read from the cluster.",
        'f'},
       {"hold-lock", boolean<S>({&S::migrate, &Migrate::hold_lock}),
        "Take kured's lock, so that kured begins no further node, and print nothing else. What a node holds stays with "

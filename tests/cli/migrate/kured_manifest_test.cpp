@@ -80,6 +80,7 @@ TEST(KuredManifestTest, EnvFromIsARowOfItsOwn) {
   ASSERT_TRUE(migration);
   EXPECT_EQ(row_of(*migration, "envFrom: Secret more").outcome, Outcome::decide);
   EXPECT_EQ(row_of(*migration, "envFrom: ConfigMap other").outcome, Outcome::decide);
+  EXPECT_THAT(migration->config, HasSubstr("envFrom: Secret more, envFrom: ConfigMap other,")) << "held back";
 }
 
 std::string daemon_set(const std::string& name, const std::string& container) {
@@ -121,11 +122,14 @@ TEST(KuredManifestTest, TheNodesOnWhichKuredRunsAreARow) {
       ElementsAre("affinity.nodeAffinity"));
 }
 
-// The chart tolerates control planes by default.
+// Without tolerations of its values, the chart's template adds those of control-plane nodes.
 TEST(KuredManifestTest, TheValuesOfTheChartSayOnWhichNodesKuredRuns) {
-  EXPECT_THAT(call_in("configuration: {concurrency: 2}").placement, IsEmpty());
-  EXPECT_THAT(call_in("configuration: {concurrency: 2}\ntolerations: []").placement, SizeIs(1));
-  EXPECT_THAT(call_in("configuration: {concurrency: 2}\nnodeSelector: {role: worker}").placement, SizeIs(1));
+  const std::string values = "configuration: {concurrency: 2}\n";
+  for (const char* defaults : {"", "tolerations: []", "tolerations:", "tolerations: {}", "affinity: {}",
+                               "nodeSelector: {kubernetes.io/os: linux}", "tolerations: [{operator: Exists}]"})
+    EXPECT_THAT(call_in(values + defaults).placement, IsEmpty()) << defaults;
+  EXPECT_THAT(call_in(values + "tolerations: [{key: gpu, operator: Exists}]").placement, SizeIs(1));
+  EXPECT_THAT(call_in(values + "nodeSelector: {role: worker}").placement, SizeIs(1));
 }
 
 TEST(KuredManifestTest, ListsAndJsonAndEveryWayToCallKured) {
@@ -225,6 +229,7 @@ tolerations: []
   ASSERT_TRUE(migration);
   EXPECT_EQ(config_of(*migration).sentinel, "/run/flags/reboot");
   EXPECT_EQ(row_of(*migration, "configuration.rebootDay").outcome, Outcome::unknown);
+  EXPECT_EQ(config_of(*migration).max_unavailable, "0") << "perhaps a newer chart has it";
 }
 
 // The keys under `configuration` of the chart 6.1.0 that it passes to kured as flags.
@@ -280,12 +285,118 @@ TEST(KuredManifestTest, EveryValueOfTheChartIsKnown) {
   EXPECT_THAT(call.mounts, IsEmpty());
 }
 
+// The template goes over the values of a mapping as over a list.
+TEST(KuredManifestTest, AMappingInTheValuesIsReadAsTheChartReadsIt) {
+  EXPECT_THAT(call_in("configuration: {blockingPodSelector: {a: x=y, b: z}}").words,
+              ElementsAre("--blocking-pod-selector=x=y", "--blocking-pod-selector=z"));
+}
+
 TEST(KuredManifestTest, TheChartPassesASentinelCommandOnlyWithoutTheMount) {
   const KuredCall call = call_in("configuration: {rebootSentinelCommand: needs-restarting -r}");
   EXPECT_THAT(call.words, IsEmpty());
   const auto migration = migrate_kured(call);
   ASSERT_TRUE(migration);
   EXPECT_EQ(row_of(*migration, "configuration.rebootSentinelCommand").outcome, Outcome::decide);
+}
+
+TEST(KuredManifestTest, ValuesAreKnownByTheKeysOfTheChart) {
+  EXPECT_THAT(call_in("extraArgs: {start-time: 1am}").words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call_in("extraArgs: {start-time: 1am}\nofThePlatform: x").words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call_in("nodeSelector: {role: worker}\nresources: {}").placement, SizeIs(1));
+  EXPECT_THAT(call_in("USER-SUPPLIED VALUES:\nmetrics: {create: true}").words, IsEmpty());
+  EXPECT_THAT(call_in("kured: {enabled: true, extraArgs: {concurrency: 3}}").words, ElementsAre("--concurrency=3"));
+  for (const char* other :
+       {"replicas: 2\nnodeSelector: {role: worker}", "enabled: true", "extraArgs: {verbose: 1}\nx: 1",
+        "extraArgs: [--concurrency=3]\nx: 1", "{}", "USER-SUPPLIED VALUES:"})
+    EXPECT_FALSE(read_kured_manifest(other, "kured")) << other;
+}
+
+TEST(KuredManifestTest, AReleaseOfFluxHasTheValues) {
+  const std::string head =
+      "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: kured, namespace: a}\n";
+  const KuredCall call = call_in(head +
+                                 "spec:\n  chart: {spec: {chart: kured}}\n"
+                                 "  values: {configuration: {startTime: 1am}, nodeSelector: {role: worker}}\n");
+  EXPECT_EQ(call.from, "HelmRelease a/kured");
+  EXPECT_THAT(call.words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call.placement, SizeIs(1));
+  EXPECT_THAT(call_in(head + "spec: {chart: {spec: {chart: ./charts/kured}}}").words, IsEmpty()) << "the defaults";
+  EXPECT_THAT(call_in(head + "spec: {chartRef: {name: kured}, values: {configuration: {concurrency: 2}}}").words,
+              ElementsAre("--concurrency=2"));
+  EXPECT_THAT(
+      call_in(head + "spec: {chart: {spec: {chart: platform}}, values: {kured: {configuration: {concurrency: 2}}}}")
+          .words,
+      ElementsAre("--concurrency=2"));
+  // What else may set values is named, and holds the fleet back.
+  const auto migration = migrate_kured(call_in(
+      head + "spec: {chart: {spec: {chart: kured}}, valuesFrom: [{kind: ConfigMap, name: x}], postRenderers: [{}]}"));
+  ASSERT_TRUE(migration);
+  EXPECT_EQ(row_of(*migration, "spec.valuesFrom").outcome, Outcome::decide);
+  EXPECT_EQ(row_of(*migration, "spec.postRenderers").outcome, Outcome::decide);
+  EXPECT_EQ(config_of(*migration).max_unavailable, "0");
+}
+
+TEST(KuredManifestTest, AnApplicationOfArgoCDHasTheValues) {
+  const std::string head = "kind: Application\nmetadata: {name: kured, namespace: argocd}\nspec:\n";
+  const std::string chart = head + "  source:\n    chart: kured\n";
+  const KuredCall call =
+      call_in(chart + "    helm:\n      values: |\n        configuration:\n          startTime: 1am\n");
+  EXPECT_EQ(call.from, "Application argocd/kured");
+  EXPECT_THAT(call.words, ElementsAre("--start-time=1am"));
+  EXPECT_THAT(call_in(chart).words, IsEmpty()) << "the defaults";
+  EXPECT_THAT(
+      call_in(chart + "    helm: {valuesObject: {configuration: {concurrency: 2}}, values: 'ignored: 1'}").words,
+      ElementsAre("--concurrency=2"));
+  EXPECT_THAT(call_in(head + "  sources:\n  - {repoURL: x, ref: values}\n  - {chart: kured, helm: {valuesObject: "
+                             "{extraArgs: {concurrency: 2}}}}\n")
+                  .words,
+              ElementsAre("--concurrency=2"));
+  EXPECT_THAT(
+      call_in(head + "  source: {path: kured, helm: {values: 'kured: {configuration: {concurrency: 2}}'}}").words,
+      ElementsAre("--concurrency=2"));
+  const auto migration = migrate_kured(
+      call_in(chart + "    helm: {parameters: [{name: configuration.startTime, value: 1am}], valueFiles: [x]}"));
+  ASSERT_TRUE(migration);
+  EXPECT_EQ(row_of(*migration, "helm.parameters").outcome, Outcome::decide);
+  EXPECT_THAT(row_of(*migration, "helm.parameters").why, HasSubstr("was not read"));
+  EXPECT_EQ(row_of(*migration, "helm.valueFiles").outcome, Outcome::decide);
+  EXPECT_EQ(config_of(*migration).max_unavailable, "0");
+}
+
+TEST(KuredManifestTest, OneOfSeveralReleasesIsChosenByItsName) {
+  const auto release = [](const std::string& name, int nodes) {
+    return "\n---\nkind: HelmRelease\nmetadata: {name: " + name +
+           "}\nspec: {chart: {spec: {chart: kured}}, values: {configuration: {concurrency: " + std::to_string(nodes) +
+           "}}}\n";
+  };
+  EXPECT_THAT(call_in(release("east", 2) + release("west", 3), "west").words, ElementsAre("--concurrency=3"));
+  const struct {
+    std::string text;
+    const char* says;
+  } rows[] = {
+      {release("east", 2) + release("west", 3), "several releases of kured's chart, and --name kured does not choose"},
+      {"kind: HelmRelease\nmetadata: {name: kured}\nspec: {chart: {spec: {chart: web}}}",
+       "HelmRelease kured: it has no values of kured's chart: give spec.values of it"},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {path: kured}}",
+       "Application kured: it has no values of kured's chart: give the values that its source has as a file"},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {chart: web, helm: {values: 'a: 1'}}}",
+       "Application kured: it has no values of kured's chart: give spec.source.helm.values of it"},
+      {"kind: ApplicationSet\nmetadata: {name: kured}\nspec: {template: {spec: {source: {chart: kured}}}}",
+       "give the values of its template"},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {chart: kured, helm: {values: 'a: ['}}}",
+       "the values of Application kured: "},
+      {"kind: Application\nmetadata: {name: kured}\nspec: {source: {chart: kured, helm: {values: 'words'}}}",
+       "the values of Application kured: "},
+  };
+  for (const auto& row : rows) {
+    const auto call = read_kured_manifest(row.text, "kured");
+    ASSERT_FALSE(call) << row.text;
+    EXPECT_THAT(call.error().message(), HasSubstr(row.says)) << row.text;
+  }
+  // The manifest is what runs, and a release has more than the values of some other file.
+  EXPECT_THAT(call_in(release("kured", 2) + "---\n" + daemon_set("kured", "{}")).words, IsEmpty());
+  EXPECT_THAT(call_in(release("kured", 2) + "---\nconfiguration: {concurrency: 5}").words,
+              ElementsAre("--concurrency=2"));
 }
 
 TEST(KuredManifestTest, TheChartMayBeAPartOfAnother) {
