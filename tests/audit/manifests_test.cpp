@@ -438,5 +438,16 @@ TEST(Manifests, ADirectoryWithNothingLeft) {
   }
 }
 
+// An operator or Helm may create the pods, so that nobody may delete the budget.
+TEST(Manifests, ABudgetWithoutPodsMayHavePodsLater) {
+  const auto report = of(budget("maxUnavailable: 1, selector: {matchLabels: {app: db}}"));
+  ASSERT_TRUE(report) << report.error().message();
+  ASSERT_THAT(brief(*report), ElementsAre("note BudgetMatchesNothing default/PodDisruptionBudget/web"));
+  EXPECT_EQ(
+      report->owners.front().findings.front().way_out,
+      "no workload in these files has such pods: correct its selector, unless an operator or another chart creates "
+      "them");
+}
+
 }  // namespace
 }  // namespace haulout::audit
