@@ -96,6 +96,11 @@ std::string kind_of(const sim::Json& object) {
   return sim::text(object, "/kind") + (slash == std::string::npos ? "" : "." + version.substr(0, slash));
 }
 
+// Returns true for a kind on which no finding depends. Repositories have many ConfigMaps with numbers as labels.
+bool is_never_judged(std::string_view kind) {
+  return kind == "ConfigMap" || kind == "Event" || kind == "Lease";
+}
+
 // Reads the documents of a snapshot, one after the other.
 class Reader {
  public:
@@ -138,10 +143,11 @@ class Reader {
     sim::Reading reading{.prepare = [this](sim::Json& object) { prepare(object); },
                          .on_unknown = [this](const sim::Json& object) { read_.others.insert(kind_of(object)); },
                          .may_be_nameless = snapshot_.stored};
-    if (found)
-      reading.on_foreign = [this, file](sim::Foreign why) {
-        skip(why == sim::Foreign::is_template ? Skipped::Why::is_template : Skipped::Why::no_object, file);
-      };
+    if (!found) return reading;
+    reading.may_be_broken = is_never_judged;
+    reading.on_foreign = [this, file](sim::Foreign why) {
+      skip(why == sim::Foreign::is_template ? Skipped::Why::is_template : Skipped::Why::no_object, file);
+    };
     return reading;
   }
 

@@ -258,6 +258,7 @@ Result<> Collector::take(Json document) {
   if (reading_.on_foreign && !document.contains("apiVersion") && !document.contains("metadata"))
     return pass_over(Foreign::no_object, {});
   const auto broken = [&](std::string problem) -> Result<> {
+    if (reading_.may_be_broken && reading_.may_be_broken(kind)) return {};
     if (document.dump().find("{{") != std::string::npos) return pass_over(Foreign::is_template, std::move(problem));
     return Error(Errc::invalid, std::move(problem));
   };

@@ -23,6 +23,8 @@ struct Reading {
   // Called with the reason for every document, or item of a list, that is no Kubernetes object, and for every broken
   // object that is a template. If it is empty, these are errors.
   std::function<void(Foreign)> on_foreign{};
+  // Returns true for a kind of which broken objects are skipped, as if the simulation lacked it.
+  std::function<bool(std::string_view kind)> may_be_broken{};
   bool may_be_nameless = false;  // objects with metadata.generateName need no metadata.name
 };
 

@@ -396,6 +396,7 @@ TEST(Manifests, WhatIsFoundInADirectoryMayBeForeign) {
       {"resources: [web.yaml]\n", "kustomization.yaml"},
       {"site: !ENV x\n", "mkdocs.yml"},
       {"{ // a comment\n}", "tsconfig.json"},
+      {"kind: ConfigMap\napiVersion: v1\nmetadata: {name: c, labels: {dashboard: 1}}\n", "dashboard.yaml"},
       {deployment, "web.yaml"},
   });
   ASSERT_TRUE(report) << report.error().message();

@@ -122,6 +122,15 @@ TEST(Loader, AGeneratedNameIsEnoughIfThatIsAllowed) {
             "document 1: a Job without metadata.name");
 }
 
+TEST(Loader, ObjectsOfSomeKindsMayBeBroken) {
+  const char* broken =
+      "kind: ConfigMap\nmetadata: {name: c, labels: {dashboard: 1}}\n---\nkind: Pod\nmetadata: {name: p}\n";
+  EXPECT_EQ(read(broken), "document 1: ConfigMap c: metadata.labels.* has to be a string");
+  EXPECT_EQ(read(broken, {.may_be_broken = [](std::string_view kind) { return kind == "ConfigMap"; }}), "Pod/p ");
+  EXPECT_EQ(read(broken, {.may_be_broken = [](std::string_view kind) { return kind == "Pod"; }}),
+            "document 1: ConfigMap c: metadata.labels.* has to be a string");
+}
+
 TEST(Loader, WhatIsNoObjectMayBePassedOver) {
   const std::string p = pod;
   const struct {
