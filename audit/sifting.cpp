@@ -126,8 +126,8 @@ std::string phrase_for(Skipped::Why why, const std::vector<std::string>& files) 
                          some_of(files));
     case Skipped::Why::no_object: break;
   }
-  return fmt::format("{}, because what is in {} has no kind, and so is no Kubernetes object: {}",
-                     skipped("file or part of a file"), files.size() == 1 ? "it" : "them", some_of(files));
+  return fmt::format("{}, in whole or in part, because what has no kind is no Kubernetes object: {}", skipped("file"),
+                     some_of(files));
 }
 
 // A kind whose controller makes workloads of what is elsewhere.
