@@ -10,9 +10,9 @@
 #include "audit/findings.hpp"
 #include "audit/manifests.hpp"
 #include "audit/node_rehearsals.hpp"
+#include "audit/sifting.hpp"
 #include "audit/world.hpp"
 #include "drain/reasons.hpp"
-#include "rehearse/snapshot_command.hpp"
 #include "rehearse/stage.hpp"
 #include "rehearse/world_json.hpp"
 
@@ -20,37 +20,6 @@ namespace haulout::audit {
 namespace {
 
 using sim::Json;
-
-Result<> check_manifests(const std::vector<Json>& objects, bool is_kustomization) {
-  const bool any = std::ranges::any_of(objects, [](const Json& object) {
-    const std::string kind = sim::text(object, "/kind");
-    return kind == "Pod" || kind == "Deployment" || kind == "ReplicaSet" || kind == "StatefulSet" || kind == "Job" ||
-           kind == "PodDisruptionBudget";
-  });
-  if (any) return {};
-  if (is_kustomization)
-    return Error(Errc::decode,
-                 "a kustomization only names manifests, so build it first: kubectl kustomize DIR | haulout audit -f -");
-  return Error(Errc::decode, fmt::format("the files have no nodes, and no workloads or budgets either; give a snapshot "
-                                         "({}), or manifests with workloads",
-                                         rehearse::snapshot_command));
-}
-
-// Returns the file of each object, by "namespace/kind/name" as in Finding::object. Adds the namespace `default` to
-// objects without one, as expanded() does.
-std::map<std::string, std::string> files_of(const rehearse::SnapshotObjects& read) {
-  std::map<std::string, std::string> files;
-  auto object = read.all.begin();
-  for (const auto& [file, objects] : read.parts)
-    for (const auto end = object + static_cast<std::ptrdiff_t>(objects); object != end; ++object) {
-      const sim::ResourceInfo* info = sim::find_kind(sim::text(*object, "/kind"));
-      const std::string ns = sim::ns_of(*object);
-      const bool named = !ns.empty() || !info || !info->namespaced;
-      files.try_emplace(OwnerName{named ? ns : "default", sim::text(*object, "/kind"), sim::name_of(*object)}.text(),
-                        file);
-    }
-  return files;
-}
 
 void name_files(Report& report, const std::map<std::string, std::string>& files) {
   for (Owner& owner : report.owners)
@@ -259,16 +228,21 @@ Result<Report> audit(AuditInput input) {
   auto read = rehearse::objects_of(input.snapshot);
   if (!read) return std::move(read).error();
   const bool of_manifests = input.snapshot.stored && are_manifests(read->all);
-  const auto files = of_manifests ? files_of(*read) : std::map<std::string, std::string>();
-  std::vector<sim::Json> objects = std::move(read->all);
+  const auto dated = input.snapshot.stored && !of_manifests ? read->newest : std::optional<WallTime>();
+  const std::set<std::string> others = std::move(read->others);
+  const std::vector<rehearse::Skipped> skipped = std::move(read->skipped);
+  Sifted manifests;
+  std::vector<sim::Json> objects;
   if (of_manifests) {
-    if (auto any = check_manifests(objects, is_kustomization); !any) return std::move(any).error();
-    objects = expanded(std::move(objects));
-  } else if (input.snapshot.stored) {
-    if (auto whole = rehearse::check_whole(objects); !whole) return std::move(whole).error();
+    manifests = sifted(*std::move(read));
+    if (auto any = check_manifests(manifests, others, skipped, is_kustomization); !any) return std::move(any).error();
+    objects = expanded(std::move(manifests.objects));
+  } else {
+    objects = std::move(read->all);
+    if (input.snapshot.stored)
+      if (auto whole = rehearse::check_whole(objects); !whole) return std::move(whole).error();
   }
   const WallTime read_at = input.snapshot.read_at;
-  const auto dated = input.snapshot.stored && !of_manifests ? read->newest : std::optional<WallTime>();
   auto world = make_world({.objects = std::move(objects),
                            .now = dated.value_or(read_at),
                            .drain = input.config.drain,
@@ -276,8 +250,17 @@ Result<Report> audit(AuditInput input) {
                            .team_labels = input.team_labels,
                            .of_manifests = of_manifests});
   if (!world) return std::move(world).error().with_context("the snapshot cannot be used");
+  const bool evicts_none =
+      of_manifests && world->pods.empty() && (have_cron_jobs(others) || !world->store().list("daemonsets").empty());
   Report report = Audit(input, *std::move(world), dated.has_value()).run();
-  name_files(report, files);
+  if (evicts_none)
+    report.assumed.emplace_back(
+        "a drain evicts nothing of these files: the pods of DaemonSets stay on their nodes, and CronJobs have pods "
+        "only "
+        "while they run");
+  std::ranges::move(manifests.assumed, std::back_inserter(report.assumed));
+  std::ranges::copy(assumed_of(skipped), std::back_inserter(report.assumed));
+  name_files(report, manifests.files);
   return report;
 }
 

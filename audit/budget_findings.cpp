@@ -104,14 +104,17 @@ void diagnose(const World& world, const WorldBudget& of, Findings& findings) {
   for (const bool ready : {false, true}) diagnose(world, of, members, held_by(world, of, ready), findings);
 }
 
-void find_empty(const WorldBudget& of, Findings& findings) {
+void find_empty(const World& world, const WorldBudget& of, Findings& findings) {
   if (!of.pods.empty()) return;
   findings.add(of.name(),
                {.id = "BudgetMatchesNothing",
                 .severity = Severity::note,
                 .object = of.name().text(),
                 .text = fmt::format("PodDisruptionBudget {} selects no pod, so it protects none", of.budget.key()),
-                .way_out = "correct its selector, or delete it if its pods are gone for good"});
+                .way_out = world.of_manifests
+                               ? "no workload in these files has such pods: correct its selector, unless an operator "
+                                 "or another chart creates them"
+                               : "correct its selector, or delete it if its pods are gone for good"});
 }
 
 // Pods that several budgets select, grouped by these budgets and by the owner.
@@ -144,7 +147,7 @@ void find_two_budgets(const World& world, Findings& findings) {
 
 void find_budget_faults(const World& world, Findings& findings) {
   for (const WorldBudget& budget : world.budgets) {
-    find_empty(budget, findings);
+    find_empty(world, budget, findings);
     diagnose(world, budget, findings);
   }
   find_two_budgets(world, findings);

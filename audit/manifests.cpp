@@ -69,7 +69,8 @@ std::map<std::string, std::int64_t> autoscaled(const std::vector<Json>& objects)
 bool are_manifests(const std::vector<Json>& objects) {
   return std::ranges::none_of(objects, [](const Json& object) {
     const std::string kind = sim::text(object, "/kind");
-    return kind == "Node" || (kind == "Pod" && !sim::text(object, "/spec/nodeName").empty());
+    const bool has_run = !sim::text(object, "/status/phase").empty() || !sim::uid_of(object).empty();
+    return kind == "Node" || (kind == "Pod" && has_run && !sim::text(object, "/spec/nodeName").empty());
   });
 }
 
@@ -82,7 +83,10 @@ std::vector<Json> expanded(std::vector<Json> objects) {
     if (info && info->namespaced && sim::ns_of(object).empty()) object["metadata"]["namespace"] = "default";
     if (sim::uid_of(object).empty())
       object["metadata"]["uid"] = fmt::format("{}/{}/{}", kind, sim::ns_of(object), sim::name_of(object));
-    if (kind == "Pod") make_running(object);
+    if (kind == "Pod") {
+      if (object.contains("spec")) object["spec"].erase("nodeName");
+      make_running(object);
+    }
     const char* field = replicas_field(kind);
     if (!field) continue;
     const auto autoscaler = least.find(fmt::format("{}/{}/{}", sim::ns_of(object), kind, sim::name_of(object)));

@@ -8,7 +8,8 @@
 
 namespace haulout::audit {
 
-// Returns true if the objects are manifests, and not a snapshot: no Node, and no pod that is on a node.
+// Returns true if the objects are manifests, and not a snapshot: no Node, and no pod that runs on a node. A pod that
+// only names a node (spec.nodeName) may be a manifest.
 bool are_manifests(const std::vector<sim::Json>& objects);
 
 // Largest number of pods that a controller gets, so that no manifest can exhaust the memory.

@@ -179,7 +179,7 @@ class Builder final : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add_scalar(mark, anchor, "null", ""); }
   void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
                 const std::string& text) override {
-    if (expects_key() && tag == "?" && text == "<<") {
+    if (expects_key() && (tag == "?" || tag == "tag:yaml.org,2002:merge") && text == "<<") {
       open_.back().key = scalar(mark, json_string(text), text);
       open_.back().merge = true;
       return;

@@ -17,6 +17,14 @@ struct Document {
   std::string file{};  // path of the file with the text; empty if it is not from a file
   // The text is only in the file, and is read from it in pieces: it may be several times as large as its objects.
   bool in_file = false;
+  // The file was found in a directory, and not named by a person: what is no Kubernetes object in it is skipped.
+  bool found = false;
+};
+
+// A file, or a document in it, that was skipped because it is no Kubernetes object.
+struct Skipped {
+  enum class Why { hidden, kustomization, chart, is_template, no_object } why;
+  std::string file;
 };
 
 struct Snapshot {
@@ -25,6 +33,7 @@ struct Snapshot {
   // True if the documents were read from files. The time of the snapshot is then the newest time in them, because
   // `read_at` may be days later.
   bool stored = false;
+  std::vector<Skipped> skipped{};  // files that are not in the documents
 };
 
 // How far a rehearsal has come. It first reads all objects of its snapshot.

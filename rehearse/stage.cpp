@@ -28,65 +28,151 @@ constexpr std::size_t kept_requests = 10'000;
 constexpr std::size_t kept_changes = 1'000;
 constexpr Duration kept_for = std::chrono::minutes(3);
 
-using Prepare = std::function<void(sim::Json&)>;
-
-Result<std::vector<sim::Json>> read_file(const std::string& path, const Prepare& prepare) {
+Result<std::vector<sim::Json>> read_file(const std::string& path, const sim::Reading& reading) {
   auto pieces = FilePieces::open(path);
   if (!pieces) return std::move(pieces).error();
   std::istream stream(&*pieces);
-  auto objects = sim::read_json_objects(stream, prepare);
+  auto objects = sim::read_json_objects(stream, reading);
   if (pieces->failure() != 0) return Error(Errc::unavailable, std::strerror(pieces->failure()));
   if (objects) return *std::move(objects);
   auto text = read_whole_file(path);
   if (!text) return std::move(text).error();
-  return sim::read_objects(*text, prepare);
+  return sim::read_objects(*text, reading);
 }
 
-Result<std::vector<sim::Json>> read_document(Document document, const Prepare& prepare) {
-  return document.in_file ? read_file(document.file, prepare) : sim::read_objects(document.text, prepare);
+Result<std::vector<sim::Json>> read_document(Document document, const sim::Reading& reading) {
+  return document.in_file ? read_file(document.file, reading) : sim::read_objects(document.text, reading);
 }
 
-// People also give what manifests are made from. Returns what this document is then, and what to do; otherwise an empty
-// string.
-std::string to_render(const Document& document) {
-  if (document.file.empty()) return {};
-  const std::filesystem::path path(document.file);
-  const std::string name = path.filename(), folder = path.has_parent_path() ? path.parent_path().string() : ".";
-  if (name == "kustomization.yaml" || name == "kustomization.yml")
-    return fmt::format("it is a kustomization, so build it first: kubectl kustomize {} | haulout audit -f -", folder);
-  if (name == "Chart.yaml")
-    return fmt::format("it belongs to a Helm chart, so render that first: helm template {} | haulout audit -f -",
-                       folder);
+// People also give what manifests are made from. Returns what this document is then, judged by its name and its text.
+std::optional<Skipped::Why> to_render(const Document& document) {
+  if (document.file.empty()) return std::nullopt;
+  const std::string name = std::filesystem::path(document.file).filename();
+  if (name == "kustomization.yaml" || name == "kustomization.yml") return Skipped::Why::kustomization;
+  if (name == "Chart.yaml") return Skipped::Why::chart;
   const std::string& text = document.text;
   const std::size_t begin = std::min(text.find_first_not_of(" \t\r\n"), text.size());
   // In JSON, braces may follow each other, and a text may have those of a template.
   const bool is_json = text.compare(begin, 1, "{") == 0 && text.compare(begin, 2, "{{") != 0;
-  if (is_json || text.find("{{") == std::string::npos) return {};
-  return "it is a template with {{ }}, so render it first: helm template CHART | haulout audit -f -";
+  if (is_json || text.find("{{") == std::string::npos) return std::nullopt;
+  return Skipped::Why::is_template;
 }
+
+std::string remedy_for(Skipped::Why why, const std::filesystem::path& file) {
+  const std::string folder = file.has_parent_path() ? file.parent_path().string() : ".";
+  switch (why) {
+    case Skipped::Why::kustomization:
+      return fmt::format("; it is a kustomization, so build it first: kubectl kustomize {} | haulout audit -f -",
+                         folder);
+    case Skipped::Why::chart:
+      return fmt::format("; it belongs to a Helm chart, so render that first: helm template {} | haulout audit -f -",
+                         folder);
+    case Skipped::Why::is_template:
+      return "; it is a template with {{ }}, so render it first: helm template CHART | haulout audit -f -";
+    case Skipped::Why::hidden:
+    case Skipped::Why::no_object: break;
+  }
+  return {};
+}
+
+// Gives names to the objects that have only metadata.generateName, as an API server does when they are created.
+void name_generated(std::vector<sim::Json>& objects) {
+  const auto is_nameless = [](const sim::Json& object) { return sim::name_of(object).empty(); };
+  if (std::ranges::none_of(objects, is_nameless)) return;
+  std::set<std::string> names;
+  for (const sim::Json& object : objects) names.insert(sim::name_of(object));
+  for (sim::Json& object : objects) {
+    if (!is_nameless(object)) continue;
+    const std::string prefix = sim::text(object, "/metadata/generateName");
+    std::size_t number = 1;
+    while (!names.insert(fmt::format("{}{}", prefix, number)).second) ++number;
+    object["metadata"]["name"] = fmt::format("{}{}", prefix, number);
+  }
+}
+
+std::string kind_of(const sim::Json& object) {
+  const std::string version = sim::text(object, "/apiVersion");
+  const std::size_t slash = version.find('/');
+  return sim::text(object, "/kind") + (slash == std::string::npos ? "" : "." + version.substr(0, slash));
+}
+
+// Returns true for a kind on which no finding depends. Repositories have many ConfigMaps with numbers as labels.
+bool is_never_judged(std::string_view kind) {
+  return kind == "ConfigMap" || kind == "Event" || kind == "Lease";
+}
+
+// Reads the documents of a snapshot, one after the other.
+class Reader {
+ public:
+  Reader(Snapshot& snapshot, const OnProgress& on_progress) : snapshot_(snapshot), on_progress_(on_progress) {}
+
+  Result<SnapshotObjects> read() {
+    read_.skipped = std::move(snapshot_.skipped);
+    for (Document& document : snapshot_.documents)
+      if (auto taken = take(document); !taken) return std::move(taken).error();
+    name_generated(read_.all);
+    return std::move(read_);
+  }
+
+ private:
+  Result<> take(Document& document) {
+    const auto why = to_render(document);
+    if (document.found && why && why != Skipped::Why::is_template) {
+      document.text.clear();
+      skip(*why, document.file);
+      return {};
+    }
+    // A text without this word has no Kubernetes object, whatever is wrong with it.
+    const bool has_kind = document.in_file || document.text.find("kind") != std::string::npos;
+    const bool found = document.found;
+    const std::string file = document.file;
+    auto objects = read_document(std::exchange(document, {.text = {}, .file = file}), reading_of(file, found));
+    if (!objects && found && objects.error().code() == Errc::decode && (why || !has_kind)) {
+      skip(why.value_or(Skipped::Why::no_object), file);
+      return {};
+    }
+    if (!objects)
+      return Error(Errc::decode, fmt::format("the snapshot{}{} cannot be used: {}{}", file.empty() ? "" : " in ", file,
+                                             objects.error().message(), why ? remedy_for(*why, file) : ""));
+    read_.parts.push_back({file, objects->size()});
+    std::move(objects->begin(), objects->end(), std::back_inserter(read_.all));
+    return {};
+  }
+
+  sim::Reading reading_of(const std::string& file, bool found) {
+    sim::Reading reading{.prepare = [this](sim::Json& object) { prepare(object); },
+                         .on_unknown = [this](const sim::Json& object) { read_.others.insert(kind_of(object)); },
+                         .may_be_nameless = snapshot_.stored};
+    if (!found) return reading;
+    reading.may_be_broken = is_never_judged;
+    reading.on_foreign = [this, file](sim::Foreign why) {
+      skip(why == sim::Foreign::is_template ? Skipped::Why::is_template : Skipped::Why::no_object, file);
+    };
+    return reading;
+  }
+
+  void prepare(sim::Json& object) {
+    weigh_times(object, snapshot_.read_at, read_.newest);
+    drop_unread(object);
+    ++count_;
+    if (on_progress_) on_progress_({StepProgress::Step::reading, count_, 0});
+  }
+
+  void skip(Skipped::Why why, const std::string& file) {
+    const bool is_said = !read_.skipped.empty() && read_.skipped.back().file == file && read_.skipped.back().why == why;
+    if (!is_said) read_.skipped.push_back({why, file});
+  }
+
+  Snapshot& snapshot_;
+  const OnProgress& on_progress_;
+  SnapshotObjects read_;
+  std::size_t count_ = 0;
+};
 
 }  // namespace
 
 Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress) {
-  SnapshotObjects read;
-  std::size_t count = 0;
-  const auto prepare = [&](sim::Json& object) {
-    weigh_times(object, snapshot.read_at, read.newest);
-    drop_unread(object);
-    ++count;
-    if (on_progress) on_progress({StepProgress::Step::reading, count, 0});
-  };
-  for (Document& document : snapshot.documents) {
-    const std::string remedy = to_render(document);
-    auto objects = read_document(std::exchange(document, {.text = {}, .file = document.file}), prepare);
-    if (!objects)
-      return Error(Errc::decode,
-                   fmt::format("the snapshot{}{} cannot be used: {}{}{}", document.file.empty() ? "" : " in ",
-                               document.file, objects.error().message(), remedy.empty() ? "" : "; ", remedy));
-    read.parts.push_back({document.file, objects->size()});
-    std::move(objects->begin(), objects->end(), std::back_inserter(read.all));
-  }
-  return read;
+  return Reader(snapshot, on_progress).read();
 }
 
 Result<> check_whole(const std::vector<sim::Json>& objects) {

@@ -5,6 +5,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <functional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,13 @@ struct SnapshotObjects {
   std::vector<sim::Json> all;      // without the fields that nothing reads (drop_unread())
   std::vector<Part> parts;         // the documents of `all`, in its order
   std::optional<WallTime> newest;  // the newest time in them, up to Snapshot::read_at
+  std::set<std::string> others{};  // kinds of objects that are left out, each as "Kind.group"
+  std::vector<Skipped> skipped{};  // with those of the snapshot
 };
 
-// Returns the objects of all documents, and frees the text of each document that it has read. Fails with Errc::decode,
-// naming the file and the cause, if one is invalid.
+// Returns the objects of all documents, and frees the text of each document that it has read. Objects in files that
+// have only metadata.generateName get a name that no other object has. Fails with Errc::decode, naming the file and the
+// cause, if a document is invalid.
 Result<SnapshotObjects> objects_of(Snapshot& snapshot, const OnProgress& on_progress = {});
 // Fails with Errc::decode if the objects contain no nodes or no pods. Every real cluster has both, so such a file was
 // made by a wrong command, and without pods every drain would succeed.

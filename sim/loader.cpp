@@ -151,7 +151,31 @@ std::optional<std::string> shape_problem(const Json& object) {
 }
 
 std::string key_of(const Json& object) {
-  return ns_of(object).empty() ? name_of(object) : ns_of(object) + "/" + name_of(object);
+  const std::string name = name_of(object).empty() ? text(object, "/metadata/generateName") : name_of(object);
+  return ns_of(object).empty() ? name : ns_of(object) + "/" + name;
+}
+
+// The groups in which older API servers had kinds, where they are not the group of all_resources().
+constexpr struct {
+  std::string_view kind, group;
+} earlier_groups[] = {
+    {"DaemonSet", "extensions"}, {"Deployment", "extensions"}, {"Event", ""}, {"HorizontalPodAutoscaler", "extensions"},
+    {"Job", "extensions"},       {"ReplicaSet", "extensions"},
+};
+
+// Returns true if the simulation knows the kind in the group of the object's apiVersion: others have kinds of the same
+// name, for example longhorn.io has a Node.
+bool is_known(const Json& object) {
+  const std::string kind = text(object, "/kind");
+  const ResourceInfo* info = find_kind(kind);
+  const Json& version = at(object, "/apiVersion");
+  if (!info || !version.is_string()) return info != nullptr;
+  const std::string whole = version.get<std::string>();
+  const std::size_t slash = whole.find('/');
+  const std::string group = slash == std::string::npos ? "" : whole.substr(0, slash);
+  return info->group == group || std::ranges::any_of(earlier_groups, [&](const auto& earlier) {
+           return earlier.kind == kind && earlier.group == group;
+         });
 }
 
 // Removes null fields, because the API server's decoder treats them as absent.
@@ -166,7 +190,7 @@ void drop_nulls(Json& value) {
 // Collects the objects of one text after the other.
 class Collector {
  public:
-  explicit Collector(const std::function<void(Json&)>& prepare) : prepare_(prepare) {}
+  explicit Collector(const Reading& reading) : reading_(reading) {}
 
   // Takes the object, or the items of a list.
   Result<> take(Json document);
@@ -185,19 +209,39 @@ class Collector {
   // Takes an item of the list, in the order of the list. Notes the first failure: it counts only if the text is JSON.
   void take_item(Items& items, Json item);
 
-  const std::function<void(Json&)>& prepare_;
+  // Returns false for a document with items of another kind, for example the values of a Helm chart.
+  bool is_list(const Json& document) const;
+  // Returns what becomes of a document that is no object, or of a broken one: it is passed over, or it is the error.
+  Result<> pass_over(Foreign why, std::string error);
+
+  const Reading& reading_;
   std::vector<Json> objects_;
 };
 
+bool Collector::is_list(const Json& document) const {
+  return !reading_.on_foreign || document.contains("kind") ||
+         std::ranges::any_of(document["items"],
+                             [](const Json& item) { return item.is_object() && item.contains("kind"); });
+}
+
+Result<> Collector::pass_over(Foreign why, std::string error) {
+  if (!reading_.on_foreign) return Error(Errc::invalid, std::move(error));
+  reading_.on_foreign(why);
+  return {};
+}
+
 Result<> Collector::take(Json document) {
   if (document.is_null()) return {};
-  if (!document.is_object()) return Error(Errc::invalid, "not a Kubernetes object");
+  if (!document.is_object()) return pass_over(Foreign::no_object, "not a Kubernetes object");
   const std::string kind = text(document, "/kind");
-  if (document.contains("items") && document["items"].is_array()) {
+  if (document.contains("items") && document["items"].is_array() && is_list(document)) {
     // In a typed list ("PodList", as the API returns it) the items have no kind; the kind of the list names it.
     const std::string of = kind.ends_with("List") ? kind.substr(0, kind.size() - 4) : "";
     for (Json& item : document["items"]) {
-      if (item.is_object() && !item.contains("kind") && !of.empty()) item["kind"] = of;
+      if (item.is_object() && !item.contains("kind") && !of.empty()) {
+        item["kind"] = of;
+        if (document.contains("apiVersion")) item.emplace("apiVersion", document["apiVersion"]);
+      }
       auto added = take(std::move(item));
       if (!added) return added;
     }
@@ -205,13 +249,25 @@ Result<> Collector::take(Json document) {
   }
   if (kind == "Status") return Error(Errc::invalid, "a Status instead of objects: " + text(document, "/message"));
   if (kind == "Table") return Error(Errc::invalid, "a Table, which has no objects in it: use -o json or -o yaml");
-  if (kind.empty()) return Error(Errc::invalid, "an object without kind");
-  if (!find_kind(kind)) return {};
-  if (name_of(document).empty()) return Error(Errc::invalid, fmt::format("a {} without metadata.name", kind));
+  if (kind.empty()) return pass_over(Foreign::no_object, "an object without kind");
+  if (!is_known(document)) {
+    if (reading_.on_unknown) reading_.on_unknown(document);
+    return {};
+  }
+  // Values of a Helm chart may have a `kind`, too.
+  if (reading_.on_foreign && !document.contains("apiVersion") && !document.contains("metadata"))
+    return pass_over(Foreign::no_object, {});
+  const auto broken = [&](std::string problem) -> Result<> {
+    if (reading_.may_be_broken && reading_.may_be_broken(kind)) return {};
+    if (document.dump().find("{{") != std::string::npos) return pass_over(Foreign::is_template, std::move(problem));
+    return Error(Errc::invalid, std::move(problem));
+  };
+  if (name_of(document).empty() && !(reading_.may_be_nameless && !text(document, "/metadata/generateName").empty()))
+    return broken(fmt::format("a {} without metadata.name", kind));
   drop_nulls(document);
   if (const auto problem = shape_problem(document))
-    return Error(Errc::invalid, fmt::format("{} {}: {}", kind, key_of(document), *problem));
-  if (prepare_) prepare_(document);
+    return broken(fmt::format("{} {}: {}", kind, key_of(document), *problem));
+  if (reading_.prepare) reading_.prepare(document);
   objects_.push_back(document);  // a copy, because it has no unused capacity
   return {};
 }
@@ -252,8 +308,10 @@ std::optional<Result<>> Collector::take_json(std::istream& text) {
     return std::nullopt;
   }
   if (items.failure) return std::move(*items.failure);
-  if (document.is_object() && document.contains("items") && document["items"].is_array())
+  if (document.is_object() && document.contains("items") && document["items"].is_array()) {
+    if (items.nameless.empty() && objects_.size() > items.first) return Result<>();
     document["items"] = std::move(items.nameless);
+  }
   return take(std::move(document));
 }
 
@@ -302,23 +360,22 @@ Result<std::vector<Json>> yaml_documents(std::string_view text) {
 
 }  // namespace
 
-std::optional<Result<std::vector<Json>>> read_json_objects(std::istream& text,
-                                                           const std::function<void(Json&)>& prepare) {
-  Collector collector(prepare);
+std::optional<Result<std::vector<Json>>> read_json_objects(std::istream& text, const Reading& reading) {
+  Collector collector(reading);
   auto taken = collector.take_json(text);
   if (!taken) return std::nullopt;
   if (!*taken) return Result<std::vector<Json>>(std::move(*taken).error().with_context("document 1"));
   return collector.objects();
 }
 
-Result<std::vector<Json>> read_objects(std::string_view text, const std::function<void(Json&)>& prepare) {
+Result<std::vector<Json>> read_objects(std::string_view text, const Reading& reading) {
   // A snapshot of a large cluster is usually JSON, and the YAML reader is slow.
   TextBuffer buffer(text);
   std::istream stream(&buffer);
-  if (auto objects = read_json_objects(stream, prepare)) return *std::move(objects);
+  if (auto objects = read_json_objects(stream, reading)) return *std::move(objects);
   auto parsed = yaml_documents(text);
   if (!parsed) return std::move(parsed).error();
-  Collector collector(prepare);
+  Collector collector(reading);
   std::size_t number = 1;
   for (Json& document : *parsed) {
     auto taken = collector.take(std::move(document));

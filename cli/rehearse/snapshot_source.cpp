@@ -30,21 +30,34 @@ Result<rehearse::Document> read_document(const std::string& path) {
   return rehearse::Document{*std::move(text), path};
 }
 
-// Returns the files of the directory, and of those in it, that may have objects; sorted.
-Result<std::vector<std::string>> files_in(const std::string& directory) {
+// The files of a directory, and of those in it, that may have objects; sorted.
+struct Found {
   std::vector<std::string> files;
+  std::vector<std::string> hidden;
+};
+
+// Returns true if the file, or a directory on the way to it, is hidden.
+bool is_hidden(const fs::path& way) {
+  return std::ranges::any_of(way, [](const fs::path& part) { return part.string().starts_with('.'); });
+}
+
+Result<Found> files_in(const std::string& directory) {
+  Found found;
   std::error_code failure;
   for (fs::recursive_directory_iterator entry(directory, failure), end; !failure && entry != end;
        entry.increment(failure)) {
     const std::string extension = entry->path().extension().string();
     std::error_code ignored;
     if ((extension == ".yaml" || extension == ".yml" || extension == ".json") && entry->is_regular_file(ignored))
-      files.push_back(entry->path().string());
+      (is_hidden(entry->path().lexically_relative(directory)) ? found.hidden : found.files)
+          .push_back(entry->path().string());
   }
   if (failure) return Error(Errc::invalid, "--snapshot " + directory + " cannot be read: " + failure.message());
-  if (files.empty()) return Error(Errc::invalid, "--snapshot " + directory + " has no file *.yaml, *.yml or *.json");
-  std::ranges::sort(files);
-  return files;
+  if (found.files.empty())
+    return Error(Errc::invalid, "--snapshot " + directory + " has no file *.yaml, *.yml or *.json");
+  std::ranges::sort(found.files);
+  std::ranges::sort(found.hidden);
+  return found;
 }
 
 Result<rehearse::Snapshot> read_files(const std::vector<std::string>& paths, WallTime now, bool directories) {
@@ -52,14 +65,18 @@ Result<rehearse::Snapshot> read_files(const std::vector<std::string>& paths, Wal
   for (const std::string& path : paths) {
     std::error_code ignored;
     std::vector<std::string> files{path};
-    if (directories && fs::is_directory(path, ignored)) {
+    const bool is_directory = directories && fs::is_directory(path, ignored);
+    if (is_directory) {
       auto found = files_in(path);
       if (!found) return std::move(found).error();
-      files = *std::move(found);
+      files = std::move(found->files);
+      for (std::string& hidden : found->hidden)
+        snapshot.skipped.push_back({rehearse::Skipped::Why::hidden, std::move(hidden)});
     }
     for (const std::string& file : files) {
       auto document = read_document(file);
       if (!document) return std::move(document).error();
+      document->found = is_directory;
       snapshot.documents.push_back(*std::move(document));
     }
   }

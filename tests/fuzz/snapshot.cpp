@@ -16,6 +16,8 @@ static bool small(const std::vector<sim::Json>& objects) {
 
 static void one(std::string_view input) {
   const auto objects = sim::read_objects(input);
+  const auto found = sim::read_objects(input, {.on_foreign = [](sim::Foreign) {}, .may_be_nameless = true});
+  must(found || !objects, "what can be read can also be read in a directory");
   if (!objects) return must(!objects.error().message().empty(), "an error says what it is");
   if (!small(*objects)) return;
   rehearse::RehearsalInput rehearsal;

@@ -61,6 +61,8 @@ TEST(Yaml, AliasesAndMergeKeys) {
   EXPECT_EQ(merged["one"], nlohmann::json::parse(R"({"p":1,"q":5})"));
   EXPECT_EQ(merged["two"], nlohmann::json::parse(R"({"p":1,"q":3,"r":4})"));
   EXPECT_EQ(json_of("'<<': 1"), R"({"<<":1})");
+  // yq writes the tag.
+  EXPECT_EQ(json_of("a: &x {p: 1}\nb:\n  !!merge <<: *x\n"), R"({"a":{"p":1},"b":{"p":1}})");
 }
 
 TEST(Yaml, Documents) {

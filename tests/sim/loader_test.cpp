@@ -15,8 +15,8 @@ constexpr const char* pod = R"({"kind":"Pod","metadata":{"name":"p"}})";
 constexpr const char* node = R"({"kind":"Node","metadata":{"name":"n"}})";
 constexpr const char* nameless = R"({"metadata":{"name":"x"}})";
 
-std::string read(const std::string& text) {
-  const auto objects = read_objects(text);
+std::string read(const std::string& text, const Reading& reading = {}) {
+  const auto objects = read_objects(text, reading);
   if (!objects) return objects.error().message();
   std::string names;
   for (const Json& object : *objects) names += fmt::format("{}/{} ", placement::text(object, "/kind"), name_of(object));
@@ -68,13 +68,95 @@ TEST(Loader, EveryObjectIsPrepared) {
   std::string seen;
   const auto objects = read_objects(
       fmt::format(R"({{"kind":"List","items":[{},{{"kind":"Secret","metadata":{{"name":"s"}}}},{}]}})", pod, node),
-      [&seen](Json& object) {
+      {.prepare = [&seen](Json& object) {
         seen += name_of(object);
         object["metadata"]["name"] = "prepared";
-      });
+      }});
   ASSERT_TRUE(objects);
   EXPECT_EQ(seen, "pn");
   for (const Json& object : *objects) EXPECT_EQ(name_of(object), "prepared");
+}
+
+// Other groups have kinds of the same names. Earlier versions of a group, and earlier groups, are read.
+TEST(Loader, AKindIsKnownInItsGroup) {
+  const auto object = [](const char* version, const char* kind) {
+    return fmt::format(R"({{"apiVersion":"{}","kind":"{}","metadata":{{"name":"x"}}}})", version, kind);
+  };
+  const struct {
+    const char *version, *kind;
+    bool known;
+  } rows[] = {
+      {"v1", "Node", true},
+      {"longhorn.io/v1beta2", "Node", false},
+      {"projectcalico.org/v3", "Node", false},
+      {"batch/v1", "Job", true},
+      {"batch.volcano.sh/v1alpha1", "Job", false},
+      {"apps.kruise.io/v1beta1", "StatefulSet", false},
+      {"apps/v1beta1", "StatefulSet", true},
+      {"apps/v1beta2", "Deployment", true},
+      {"extensions/v1beta1", "Deployment", true},
+      {"extensions/v1beta1", "StatefulSet", false},
+      {"v1", "Deployment", false},
+      {"policy/v1beta1", "PodDisruptionBudget", true},
+      {"autoscaling/v1", "HorizontalPodAutoscaler", true},
+      {"v1", "Event", true},
+  };
+  for (const auto& row : rows) {
+    std::string unknown;
+    const Reading reading{.on_unknown = [&](const Json& other) { unknown += text(other, "/kind"); }};
+    const std::string json = object(row.version, row.kind);
+    EXPECT_EQ(read(json, reading), row.known ? fmt::format("{}/x ", row.kind) : "") << json;
+    EXPECT_EQ(unknown, row.known ? "" : row.kind) << json;
+    EXPECT_EQ(read(fmt::format(R"({{"kind":"List","apiVersion":"v1","items":[{}]}})", json)),
+              row.known ? fmt::format("{}/x ", row.kind) : "");
+  }
+  EXPECT_EQ(read(R"({"kind":"NodeList","apiVersion":"longhorn.io/v1beta2","items":[{"metadata":{"name":"x"}}]})"), "");
+  EXPECT_EQ(read(R"({"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"x"}}]})"), "Node/x ");
+}
+
+TEST(Loader, AGeneratedNameIsEnoughIfThatIsAllowed) {
+  const char* generated = R"({"kind":"Job","metadata":{"generateName":"up-"}})";
+  EXPECT_EQ(read(generated), "document 1: a Job without metadata.name");
+  EXPECT_EQ(read(generated, {.may_be_nameless = true}), "Job/ ");
+  EXPECT_EQ(read(R"({"kind":"Job","metadata":{}})", {.may_be_nameless = true}),
+            "document 1: a Job without metadata.name");
+}
+
+TEST(Loader, ObjectsOfSomeKindsMayBeBroken) {
+  const char* broken =
+      "kind: ConfigMap\nmetadata: {name: c, labels: {dashboard: 1}}\n---\nkind: Pod\nmetadata: {name: p}\n";
+  EXPECT_EQ(read(broken), "document 1: ConfigMap c: metadata.labels.* has to be a string");
+  EXPECT_EQ(read(broken, {.may_be_broken = [](std::string_view kind) { return kind == "ConfigMap"; }}), "Pod/p ");
+  EXPECT_EQ(read(broken, {.may_be_broken = [](std::string_view kind) { return kind == "Pod"; }}),
+            "document 1: ConfigMap c: metadata.labels.* has to be a string");
+}
+
+TEST(Loader, WhatIsNoObjectMayBePassedOver) {
+  const std::string p = pod;
+  const struct {
+    std::string text;
+    std::string read, passed_over;
+  } rows[] = {
+      {"replicas: 3\n---\n" + p, "Pod/p ", "no object "},
+      {"- op: replace\n", "", "no object "},
+      {R"({"name":"web"})", "", "no object "},
+      {"items: [a, b]\n", "", "no object "},
+      {R"({"items":["a"]})", "", "no object no object "},
+      {R"({"items":[{"name":"a"}]})", "", "no object "},
+      {R"({"items":[)" + p + "]}", "Pod/p ", ""},
+      {"items: [" + p + "]\n", "Pod/p ", ""},
+      {"kind: Deployment\nreplicas: 3\n", "", "no object "},
+      {"kind: Deployment\nmetadata: {name: web}\nspec: {replicas: '{{ n }}'}\n", "", "template "},
+      {"kind: Deployment\nmetadata: {name: web}\nspec: {replicas: many}\n",
+       "document 1: Deployment web: spec.replicas has to be an integer", ""},
+      {"kind: Pod\napiVersion: v1\n", "document 1: a Pod without metadata.name", ""},
+  };
+  for (const auto& row : rows) {
+    std::string passed_over;
+    const auto note = [&](Foreign why) { passed_over += why == Foreign::is_template ? "template " : "no object "; };
+    EXPECT_EQ(read(row.text, {.on_foreign = note}), row.read) << row.text;
+    EXPECT_EQ(passed_over, row.passed_over) << row.text;
+  }
 }
 
 }  // namespace

@@ -115,13 +115,29 @@ TEST_F(AuditProgramTest, ADirectoryOfManifests) {
   const std::string manifests = directory_ / "manifests";
   std::filesystem::create_directories(manifests + "/deep");
   ASSERT_TRUE(write_whole_file(manifests + "/web.yaml",
-                               "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\nspec: {template: {}}\n"));
+                               "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\n"
+                               "spec: {selector: {}, template: {}}\n"));
   ASSERT_TRUE(write_whole_file(manifests + "/deep/bare.yml", "kind: Pod\napiVersion: v1\nmetadata: {name: bare}\n"));
   ASSERT_TRUE(write_whole_file(manifests + "/README.txt", "no manifest"));
   EXPECT_EQ(run({"audit", "-f", manifests}), agent::exit_done) << text_of(err_);
   EXPECT_THAT(text_of(out_), HasSubstr("manifests with 2 pods of 2 owners"));
   EXPECT_THAT(text_of(out_), HasSubstr("UnmanagedPod"));
   EXPECT_THAT(text_of(out_), Not(HasSubstr("nodes:")));
+}
+
+// A file of another program stops the audit only if a person has named it.
+TEST_F(AuditProgramTest, ADirectoryWithForeignFiles) {
+  const std::string manifests = directory_ / "repository";
+  std::filesystem::create_directories(manifests + "/.github/workflows");
+  ASSERT_TRUE(write_whole_file(manifests + "/.github/workflows/ci.yaml", "on: push\n"));
+  ASSERT_TRUE(write_whole_file(manifests + "/kustomization.yaml", "resources: [bare.yaml]\n"));
+  ASSERT_TRUE(write_whole_file(manifests + "/bare.yaml", "kind: Pod\napiVersion: v1\nmetadata: {name: bare}\n"));
+  EXPECT_EQ(run({"audit", "-f", manifests}), agent::exit_done) << text_of(err_);
+  EXPECT_THAT(text_of(out_), HasSubstr("manifests with 1 pod of 1 owner"));
+  EXPECT_THAT(text_of(out_), HasSubstr("1 hidden file was skipped: " + manifests + "/.github/workflows/ci.yaml"));
+  EXPECT_THAT(text_of(out_), HasSubstr("1 kustomization was skipped"));
+  EXPECT_EQ(run({"audit", "-f", manifests + "/kustomization.yaml"}), agent::exit_connection);
+  EXPECT_EQ(run({"audit", "-f", manifests + "/.github"}), agent::exit_connection);
 }
 
 TEST_F(AuditProgramTest, ADirectoryWithoutManifests) {
