@@ -79,11 +79,14 @@ std::vector<std::string> stray_turns(const Fleet& fleet) {
   std::vector<std::string> lines;
   if (!fleet.whole) return lines;
   for (const k8s::Lease& turn : fleet.facts.turns) {
-    const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(),
-                                   [&](const NodeView& node) { return agent::held_by(turn, {node.name, node.uid}); });
+    // A node that takes its slot from `haulout fleetlock-serve` has one of an outside machine.
+    const bool known = std::any_of(fleet.nodes.begin(), fleet.nodes.end(), [&](const NodeView& node) {
+      return agent::held_by(turn, {node.name, node.uid}) ||
+             (!node.fleetlock_id.empty() && agent::outside_machine(node.fleetlock_id).holder() == turn.holder);
+    });
     if (!known && turn.holder.empty())
       lines.push_back(fmt::format("slot {0} has no holder, but counts as taken: delete Lease {0}", turn.name));
-    else if (agent::is_outside(turn.holder))
+    else if (!known && agent::is_outside(turn.holder))
       lines.push_back(
           fmt::format("slot {0} is held by {1}, which is no node of this cluster; if this machine is gone for good, "
                       "delete Lease {0}",

@@ -53,7 +53,8 @@ struct NodeView {
   std::optional<agent::Pause> pause;       // the pause of this single node, if one is in force
   std::string pool;                        // the pool, from a label of the Node or of its Lease; empty: not known
   std::string turn;                        // name of the Lease of its slot; empty: the node holds no slot
-  std::string from, to;                    // versions before and after the update, while it is under way
+  std::string fleetlock_id;  // the id with which it took its slot from a FleetLock server; empty: it took none there
+  std::string from, to;      // versions before and after the update, while it is under way
   // The package updates that wait, or that the agent installs. If there are many, only the first ones are listed, and
   // the last element is "and N more".
   std::vector<std::string> package_updates;

@@ -306,6 +306,17 @@ TEST(FleetSummaryTest, AMachineOutsideOfTheClusterHoldsItsSlot) {
                           HasSubstr("haulout-web-0")));
 }
 
+// Otherwise people would be told to delete the slot of a node that is being drained.
+TEST(FleetSummaryTest, ANodeThatAsksTheFleetLockServerIsNoStranger) {
+  k8s::Node node = node_in("n1", agent::State::draining);
+  remember(node, [](agent::Record& record) { record.slot = "fleetlock/default@m1"; });
+  k8s::Lease slot = turn_of(node);
+  slot.holder = agent::outside_machine("m1").holder();
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {slot}}), now), IsEmpty());
+  slot.holder = agent::outside_machine("m2").holder();
+  EXPECT_THAT(hold_lines(fleet({node}, {.turns = {slot}}), now), ElementsAre(HasSubstr("outside machine m2")));
+}
+
 // A node needs one Lease of its pool and, if zones are limited, too, one of its zone. If it holds a second one of its
 // pool, which was created by hand or with a stolen token, the command names the node and the Leases.
 TEST(FleetSummaryTest, ANodeWithSeveralTurnsIsNamed) {
