@@ -140,7 +140,8 @@ constexpr std::array table{
            "told from others: it has no waves, and nothing halts it; only `--max-unavailable` limits it.",
            "Remove the option, or use a back end with versions."},
     Reason{reason::slots_unavailable, turns, trouble,
-           "The agent cannot find out whether a slot is free; the message says why.",
+           "The agent cannot find out whether a slot is free, or whether the node still has its slot; the message says "
+           "why.",
            "Resolve the cause in the message. Usually the API server or FleetLock server does not answer, the right to "
            "use Leases is missing, or the Node has no value in the label of `--pool-label` or `--zone-label`."},
     Reason{reason::cannot_release, turns, trouble,
