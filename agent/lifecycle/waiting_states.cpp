@@ -271,9 +271,10 @@ asio::awaitable<std::optional<Decision>> SlotQueue::ask(Backoff& backoff, GateWa
   const GateAnswer again = co_await gates_.ask(When::with_turn);
   // The gates may have taken long to answer.
   if (again.open()) co_return Decision{version_changed() ? Event::gate_closed : Event::turn_taken};
-  // The server of the slots may have closed the gate itself: some cordon a node when they give it a slot, and uncordon
-  // it when it gives the slot back. With the reason the agent waits before its next attempt, see advance().
-  co_return Decision{Event::gate_closed, again.reason(), again.message()};
+  // The server of the slots may have cordoned the node itself: some do when they give it a slot, and uncordon it when
+  // it gives the slot back. With the reason the agent waits before its next attempt, see advance().
+  const bool cordoned = again.reason() == reason::cordoned_by_person;
+  co_return cordoned ? Decision{Event::gate_closed, again.reason(), again.message()} : Decision{Event::gate_closed};
 }
 
 // A reboot that a person requests needs no version.

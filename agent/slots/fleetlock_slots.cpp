@@ -141,10 +141,10 @@ std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
 }
 
 Task<Turn> FleetLockSlots::take(TimePoint deadline) {
-  CO_TRY(const std::string group, co_await options_.group(deadline));
+  CO_TRY(std::string group, co_await options_.group(deadline));
   // Release a slot of another group first: this node cannot use it, and the nodes of that group need it.
   if (!held_.group.empty() && held_.group != group) CO_CHECK(co_await release(deadline));
-  CO_TRY(Names wanted, co_await names(deadline));
+  Names wanted = held_.group.empty() ? Names{std::move(group), options_.id} : held_;
   CO_TRY(const Answer refusal, co_await demand(std::move(wanted), deadline));
   // Some servers send 500 if all slots are taken, so any refusal means "no slot" here.
   co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
