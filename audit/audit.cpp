@@ -256,8 +256,7 @@ Result<Report> audit(AuditInput input) {
   if (evicts_none)
     report.assumed.emplace_back(
         "a drain evicts nothing of these files: the pods of DaemonSets stay on their nodes, and CronJobs have pods "
-        "only "
-        "while they run");
+        "only while they run");
   std::ranges::move(manifests.assumed, std::back_inserter(report.assumed));
   std::ranges::copy(assumed_of(skipped), std::back_inserter(report.assumed));
   name_files(report, manifests.files);

@@ -78,18 +78,20 @@ void Findings::add(OwnerName owner, Finding finding) {
   merge_sorted(before.nodes, {finding.nodes.begin(), finding.nodes.end()});
 }
 
-bool Findings::blocks(const OwnerName& owner, const std::string& node) const {
+template <class Condition>
+bool Findings::any_about(const OwnerName& owner, const std::string& node, Condition condition) const {
   const auto found = found_.find(owner);
   return found != found_.end() && std::ranges::any_of(found->second, [&](const auto& entry) {
-           return entry.second.severity == Severity::blocks && std::ranges::binary_search(entry.second.nodes, node);
+           return condition(entry.second) && std::ranges::binary_search(entry.second.nodes, node);
          });
 }
 
+bool Findings::blocks(const OwnerName& owner, const std::string& node) const {
+  return any_about(owner, node, [](const Finding& finding) { return finding.severity == Severity::blocks; });
+}
+
 bool Findings::has(const OwnerName& owner, const std::string& id, const std::string& node) const {
-  const auto found = found_.find(owner);
-  return found != found_.end() && std::ranges::any_of(found->second, [&](const auto& entry) {
-           return entry.second.id == id && std::ranges::binary_search(entry.second.nodes, node);
-         });
+  return any_about(owner, node, [&](const Finding& finding) { return finding.id == id; });
 }
 
 std::vector<Owner> Findings::owners() const {

@@ -41,6 +41,10 @@ class Findings {
   std::vector<Owner> owners() const;
 
  private:
+  // Returns true if a finding of the owner names the node and fulfils the condition.
+  template <class Condition>
+  bool any_about(const OwnerName& owner, const std::string& node, Condition condition) const;
+
   const World& world_;
   std::map<OwnerName, std::map<std::string, Finding>> found_;  // by key
 };

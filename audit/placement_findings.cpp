@@ -215,39 +215,39 @@ class RoomSearch {
 
   // Returns why the pod fits on no other node; empty if it fits on one.
   std::string refusal(const WorldPod& pod) {
-    const placement::Place& first = anywhere(pod);
+    const auto volumes = pod.pod.claims.empty() ? Volumes() : sim::volumes_of(world_.store(), *pod.object);
+    const std::string kind = kind_of(pod, volumes);
+    const placement::Place& first = anywhere(kind, pod, volumes);
     if (first.vague) return {};
     if (first.node != pod.pod.node_name) return first.node.empty() ? first.message : std::string();
-    const placement::Place& second = elsewhere(pod);
+    const placement::Place& second = elsewhere(kind, pod, volumes);
     return second.node.empty() && !second.vague ? second.message : std::string();
   }
 
  private:
-  std::vector<sim::Object> volumes_of(const WorldPod& pod) const {
-    return pod.pod.claims.empty() ? std::vector<sim::Object>() : sim::volumes_of(world_.store(), *pod.object);
-  }
+  using Volumes = std::vector<sim::Object>;
 
   // Pods of one kind fit on the same nodes.
-  std::string kind_of(const WorldPod& pod) const {
+  static std::string kind_of(const WorldPod& pod, const Volumes& volumes) {
     const auto revision = pod.pod.labels.find("controller-revision-hash");
     std::string kind = pod.pod.ns + '/' + pod.pod.controller->uid;
     if (revision != pod.pod.labels.end()) kind += '/' + revision->second;
-    for (const sim::Object& volume : volumes_of(pod)) kind += '/' + sim::at(*volume, "/spec/nodeAffinity").dump();
+    for (const sim::Object& volume : volumes) kind += '/' + sim::at(*volume, "/spec/nodeAffinity").dump();
     return kind;
   }
 
-  const placement::Place& anywhere(const WorldPod& pod) {
-    const auto [known, is_new] = places_.try_emplace({kind_of(pod), {}});
-    if (is_new) known->second = room_.find(*pod.object, {}, volumes_of(pod));
+  const placement::Place& anywhere(const std::string& kind, const WorldPod& pod, const Volumes& volumes) {
+    const auto [known, is_new] = places_.try_emplace({kind, {}});
+    if (is_new) known->second = room_.find(*pod.object, {}, volumes);
     return known->second;
   }
 
-  const placement::Place& elsewhere(const WorldPod& pod) {
+  const placement::Place& elsewhere(const std::string& kind, const WorldPod& pod, const Volumes& volumes) {
     const std::string& node = pod.pod.node_name;
-    const auto [known, is_new] = places_.try_emplace({kind_of(pod), node});
+    const auto [known, is_new] = places_.try_emplace({kind, node});
     if (!is_new) return known->second;
     room_.close(node);  // keeps out also pods that tolerate a cordon
-    known->second = room_.find(*pod.object, {}, volumes_of(pod));
+    known->second = room_.find(*pod.object, {}, volumes);
     room_.open(node);
     return known->second;
   }

@@ -18,7 +18,7 @@ struct Sifted {
 };
 
 // Leaves out patches, which lack what the API server demands of an object. Of several objects with the same kind,
-// namespace and name, keeps the first; if the others are not the same, says so.
+// namespace and name, keeps the first. Sifted::assumed names those of which the others differ.
 Sifted sifted(rehearse::SnapshotObjects read);
 
 // Returns a phrase for each reason for which files were skipped, with the number of the files and the first of them.

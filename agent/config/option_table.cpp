@@ -98,8 +98,8 @@ OptionGroup slots() {
            "it. No further node is updated to it until fewer count as failed. Fewer failed nodes keep their places in "
            "the waves of ramp, and the other nodes do not wait for them. It also works without ramp. 0: the "
            "first failed node makes the others wait, while it is degraded. max-unavailable must be at least this "
-           "number: "
-           "a degraded node keeps its slot, so with fewer slots the failed nodes have all of them before the roll-out "
+           "number: a degraded node keeps its slot, so with fewer slots the failed nodes have all of them before the "
+           "roll-out "
            "counts as halted, and the other nodes wait for slots. Needs a back end with versions, like ramp. All "
            "agents of a pool should have the same number."},
           {"roll-out-order", text<C>(&C::roll_out_order, "order", check_roll_out_order),

@@ -32,13 +32,6 @@ inline std::string_view keeper_of(std::string_view slot) {
   return slash == std::string_view::npos ? std::string_view() : slot.substr(0, slash);
 }
 
-// Returns the id with which the slot named `slot` was taken from a FleetLock server ("fleetlock/GROUP@ID"). Empty if it
-// was taken elsewhere, or by an agent that did not store the id.
-inline std::string fleetlock_id_of(std::string_view slot) {
-  const std::size_t at = keeper_of(slot) == "fleetlock" ? slot.find('@') : std::string_view::npos;
-  return at == std::string_view::npos ? std::string() : std::string(slot.substr(at + 1));
-}
-
 class Slots {
  public:
   virtual ~Slots() = default;

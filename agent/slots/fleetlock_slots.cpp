@@ -65,7 +65,6 @@ namespace {
 
 constexpr std::string_view pre_reboot = "/v1/pre-reboot";
 constexpr std::string_view steady_state = "/v1/steady-state";
-constexpr std::string_view slot_prefix = "fleetlock/";
 // "423 Locked": servers send it if another machine holds the slot.
 constexpr int locked = 423;
 // Time in which the server may still execute an earlier request after the agent has stopped waiting for its response.
@@ -90,20 +89,18 @@ FleetLockSlots::FleetLockSlots(http::Transport& transport, Clock& clock, Rng& rn
     : transport_(transport), clock_(clock), rng_(rng), options_(std::move(options)) {}
 
 void FleetLockSlots::remember(const std::string& slot) {
-  if (!held_.group.empty() || !slot.starts_with(slot_prefix)) return;
-  const std::string names = slot.substr(slot_prefix.size());
-  const std::size_t at = names.find('@');  // neither a group nor an id has this sign
-  held_.group = names.substr(0, at);
-  held_.id = at == std::string::npos ? options_.id : names.substr(at + 1);
+  if (!held_.group.empty()) return;
+  held_ = fleetlock_names(slot);
+  if (held_.id.empty()) held_.id = options_.id;
 }
 
-Task<FleetLockSlots::Names> FleetLockSlots::names(TimePoint deadline) {
+Task<FleetLockNames> FleetLockSlots::names(TimePoint deadline) {
   if (!held_.group.empty()) co_return held_;
   CO_TRY(std::string group, co_await options_.group(deadline));
-  co_return Names{std::move(group), options_.id};
+  co_return FleetLockNames{std::move(group), options_.id};
 }
 
-Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, Names names, TimePoint deadline) {
+Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, FleetLockNames names, TimePoint deadline) {
   // An earlier request to the other endpoint got no response, so the server may still execute it. Wait for a while: if
   // the server executed it after this request, it would undo this request unnoticed.
   if (!unanswered_.empty() && unanswered_ != endpoint)
@@ -125,14 +122,14 @@ Task<FleetLockSlots::Answer> FleetLockSlots::post(std::string endpoint, Names na
   co_return std::move(*answer);
 }
 
-Task<FleetLockSlots::Answer> FleetLockSlots::demand(Names names, TimePoint deadline) {
+Task<FleetLockSlots::Answer> FleetLockSlots::demand(FleetLockNames names, TimePoint deadline) {
   // `held_` is set before the response arrives, because the server may grant the slot although its response is lost.
   held_ = names;
   co_return co_await post(std::string(pre_reboot), std::move(names), deadline);
 }
 
 Turn FleetLockSlots::granted() const {
-  return Turn{.ours = true, .slot = std::string(slot_prefix) + held_.group + '@' + held_.id};
+  return Turn{.ours = true, .slot = fleetlock_slot(held_)};
 }
 
 std::string FleetLockSlots::words_of(const FleetLockRefusal& refusal) const {
@@ -144,21 +141,21 @@ Task<Turn> FleetLockSlots::take(TimePoint deadline) {
   CO_TRY(std::string group, co_await options_.group(deadline));
   // Release a slot of another group first: this node cannot use it, and the nodes of that group need it.
   if (!held_.group.empty() && held_.group != group) CO_CHECK(co_await release(deadline));
-  Names wanted = held_.group.empty() ? Names{std::move(group), options_.id} : held_;
+  FleetLockNames wanted = held_.group.empty() ? FleetLockNames{std::move(group), options_.id} : held_;
   CO_TRY(const Answer refusal, co_await demand(std::move(wanted), deadline));
   // Some servers send 500 if all slots are taken, so any refusal means "no slot" here.
   co_return refusal ? Turn{.why = words_of(*refusal)} : granted();
 }
 
 Task<Turn> FleetLockSlots::confirm(TimePoint deadline) {
-  CO_TRY(Names held, co_await names(deadline));
+  CO_TRY(FleetLockNames held, co_await names(deadline));
   CO_TRY(const Answer refusal, co_await demand(std::move(held), deadline));
   if (!refusal) co_return granted();
   co_return Turn{.why = words_of(*refusal), .uncertain = !denies(*refusal)};
 }
 
 Task<> FleetLockSlots::release(TimePoint deadline) {
-  CO_TRY(const Names held, co_await names(deadline));
+  CO_TRY(const FleetLockNames held, co_await names(deadline));
   CO_TRY(const Answer refusal, co_await post(std::string(steady_state), held, deadline));
   // 423 is a success, too: the protocol demands 200 for a node that holds no slot, but poseidon/fleetlock sends 423.
   if (refusal && refusal->status != locked)

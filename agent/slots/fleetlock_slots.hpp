@@ -89,15 +89,10 @@ class FleetLockSlots final : public Slots {
 
  private:
   using Answer = std::optional<FleetLockRefusal>;
-  // The names by which the server knows a slot of this node.
-  struct Names {
-    std::string group;  // empty: there is no slot
-    std::string id;
-  };
-  Task<Answer> post(std::string endpoint, Names names, TimePoint deadline);
-  Task<Answer> demand(Names names, TimePoint deadline);
+  Task<Answer> post(std::string endpoint, FleetLockNames names, TimePoint deadline);
+  Task<Answer> demand(FleetLockNames names, TimePoint deadline);
   // Returns the names of the slot that the node holds or may hold. If there is none, returns the node's current ones.
-  Task<Names> names(TimePoint deadline);
+  Task<FleetLockNames> names(TimePoint deadline);
   Turn granted() const;
   std::string words_of(const FleetLockRefusal& refusal) const;
 
@@ -105,7 +100,7 @@ class FleetLockSlots final : public Slots {
   Clock& clock_;
   Rng& rng_;
   FleetLockOptions options_;
-  Names held_;              // of the last slot that was requested and not released
+  FleetLockNames held_;     // of the last slot that was requested and not released
   std::string unanswered_;  // endpoint of a request without a response; the server may still execute it
 };
 

@@ -70,6 +70,7 @@ constexpr std::string_view lease_prefix = "haulout-";
 constexpr std::size_t longest_group = 253 - lease_prefix.size() - 1 - std::numeric_limits<std::size_t>::digits10;
 constexpr std::string_view escaped_prefix = "x--";
 constexpr std::string_view outside_prefix = "outside machine ";
+constexpr std::string_view fleetlock_prefix = "fleetlock/";
 
 bool is_plain(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
@@ -151,6 +152,17 @@ OwnNode outside_machine(const std::string& id) {
 
 bool is_outside(std::string_view holder) {
   return holder.starts_with(outside_prefix);
+}
+
+std::string fleetlock_slot(const FleetLockNames& names) {
+  return std::string(fleetlock_prefix) + names.group + '@' + names.id;
+}
+
+FleetLockNames fleetlock_names(std::string_view slot) {
+  if (!slot.starts_with(fleetlock_prefix)) return {};
+  slot.remove_prefix(fleetlock_prefix.size());
+  const std::size_t at = slot.find('@');  // neither a group nor an id has this sign
+  return {std::string(slot.substr(0, at)), at == std::string_view::npos ? "" : std::string(slot.substr(at + 1))};
 }
 
 k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,

@@ -63,6 +63,16 @@ OwnNode outside_machine(const std::string& id);
 // Returns true for such a machine. `holder` is the holder of a Lease or its name.
 bool is_outside(std::string_view holder);
 
+// The names by which a FleetLock server knows a slot.
+struct FleetLockNames {
+  std::string group;  // empty: there is no such slot
+  std::string id;     // of the machine; empty if an older agent took the slot, which did not store the id
+};
+// Return the name of such a slot (Turn::slot), "fleetlock/GROUP@ID", and the names in one. The names are empty if the
+// slot was taken elsewhere.
+std::string fleetlock_slot(const FleetLockNames& names);
+FleetLockNames fleetlock_names(std::string_view slot);
+
 // Builds the Lease that a node, or a machine outside of the cluster, creates to take a slot.
 k8s::Lease slot_lease(std::string_view ns, const SlotGroup& group, std::size_t index, const OwnNode& node,
                       WallTime now);

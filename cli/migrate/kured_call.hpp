@@ -29,7 +29,7 @@ struct KuredStray {
   std::string spelled;
   Outcome outcome = Outcome::unknown;
   std::string why;
-  // True: kured may be kept from reboots by it, or does not start with it, so that nobody knows what was meant.
+  // It may have kept kured from reboots, or kured does not start with it. Then the configuration holds the fleet back.
   bool holds_back = false;
 };
 

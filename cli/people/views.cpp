@@ -4,7 +4,6 @@
 
 #include "agent/node/lifecycle_conditions.hpp"
 #include "agent/node/node_status.hpp"
-#include "agent/ports/slots.hpp"
 #include "agent/slots/slot_rules.hpp"
 #include "base/text.hpp"
 #include "drain/budget_book.hpp"
@@ -76,7 +75,7 @@ std::string reason_of_request(const k8s::Node& node) {
 }
 
 void read_record(NodeView& view, const agent::Record& record, WallTime now) {
-  view.fleetlock_id = agent::fleetlock_id_of(record.slot);
+  view.fleetlock_id = agent::fleetlock_names(record.slot).id;
   if (record.since != WallTime()) view.since = record.since;
   view.from = record.from;
   view.to = record.to;

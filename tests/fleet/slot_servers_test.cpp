@@ -69,8 +69,8 @@ TEST_F(SlotServers, AReadyNodeHidesItsFileWhileItsSlotIsNotConfirmed) {
   run_for(9min);
 }
 
-// The agent gives the slot back, because somebody else has cordoned its node; the server then uncordons it. Without a
-// pause they would do that many times in a minute.
+// The server cordons the node to which it gives a slot. The agent leaves such a node alone and gives the slot back, and
+// the server uncordons the node. Without a pause they would do that many times in a minute.
 TEST_F(SlotServers, AServerThatCordonsTheNodeIsNotAskedAgainAtOnce) {
   std::size_t given = 0;
   acts = [&](bool gives) {
