@@ -13,7 +13,6 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "http/transport.hpp"
 #include "k8s/credentials.hpp"
 #include "k8s/exec_plugin.hpp"
+#include "retry/gate.hpp"
 
 namespace haulout::k8s {
 
@@ -93,7 +93,7 @@ class AuthCore final : public http::Transport {
   std::optional<Error> plugin_failure_;  // failure of the plugin's last run, if it failed
   std::optional<Error> login_failure_;   // failure of log_in(); the next request returns and clears it
   bool plugin_runs_ = false;
-  boost::asio::steady_timer gate_;  // never expires; cancelled to wake the waiters when a run of the plugin ends
+  Gate gate_;  // opened to wake the waiters when a run of the plugin ends
   Generation now_;
 };
 

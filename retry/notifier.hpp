@@ -4,9 +4,10 @@
 #pragma once
 
 #include <boost/asio/any_io_executor.hpp>
-#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/awaitable.hpp>
 
 #include "retry/clock.hpp"
+#include "retry/gate.hpp"
 
 namespace haulout {
 
@@ -20,7 +21,7 @@ class Notifier {
   boost::asio::awaitable<bool> wait_until(Clock& clock, TimePoint until);
 
  private:
-  boost::asio::steady_timer gate_;  // never expires; cancelled to wake the waiting coroutine
+  Gate gate_;
   bool raised_ = false;
 };
 

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "retry/clock.hpp"
+#include "base/scope_exit.hpp"
 
 namespace haulout {
 namespace asio = boost::asio;
@@ -28,19 +28,9 @@ void emit_later(const asio::any_io_executor& executor, Signal signal) {
   });
 }
 
-bool is_cancellation(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const boost::system::system_error& error) {
-    return error.code() == asio::error::operation_aborted;
-  } catch (...) {
-    return false;
-  }
-}
-
 }  // namespace
 
-TaskGroup::TaskGroup(asio::any_io_executor executor) : executor_(executor), gate_(executor, TimePoint::max()) {}
+TaskGroup::TaskGroup(asio::any_io_executor executor) : executor_(executor), gate_(executor) {}
 
 TaskGroup::~TaskGroup() {
   if (children_.empty()) return;
@@ -55,13 +45,23 @@ TaskGroup::ChildId TaskGroup::spawn(asio::awaitable<void> child) {
   const bool late = cancelled_;
   auto signal = std::make_shared<asio::cancellation_signal>();
   children_.emplace(id, Child{signal});
-  asio::co_spawn(executor_, std::move(child),
+  asio::co_spawn(executor_, run(id, std::move(child)),
                  asio::bind_cancellation_slot(signal->slot(), [this, id, signal](std::exception_ptr failure) {
                    ended(id, failure);
                    asio::post(executor_, [signal] {});
                  }));
   if (late) cancel(id);
   return id;
+}
+
+// An exception is caught and thrown again at each level that it passes, which takes as long as a small request. Nearly
+// all children of an agent end by cancellation, so it ends here.
+asio::awaitable<void> TaskGroup::run(ChildId id, asio::awaitable<void> child) {
+  try {
+    co_await std::move(child);
+  } catch (const boost::system::system_error& error) {
+    if (error.code() != asio::error::operation_aborted || !children_.at(id).cancelled) throw;
+  }
 }
 
 void TaskGroup::stop(Child& child) {
@@ -86,9 +86,8 @@ void TaskGroup::cancel(ChildId id) {
 }
 
 void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
-  const bool was_cancelled = children_.at(id).cancelled;
   children_.erase(id);
-  if (failure && !failure_ && !(was_cancelled && is_cancellation(failure))) {
+  if (failure && !failure_) {
     failure_ = failure;
     cancel();
   }
@@ -96,24 +95,17 @@ void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
 }
 
 asio::awaitable<void> TaskGroup::join() {
-  while (children_.size() > children_.count(body_)) co_await gate_.async_wait(asio::as_tuple(asio::use_awaitable));
+  while (children_.size() > children_.count(body_)) co_await gate_.async_receive(asio::as_tuple(asio::use_awaitable));
   if (failure_) std::rethrow_exception(failure_);
 }
 
 asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGroup&)> body) {
   TaskGroup group(co_await asio::this_coro::executor);
-  std::exception_ptr failure;
   // The body runs as a child, too, so that the failure of any other child cancels it.
   const auto run_body = [](std::function<asio::awaitable<void>(TaskGroup&)>& run,
                            TaskGroup& scope) -> asio::awaitable<void> {
-    std::exception_ptr thrown;
-    try {
-      co_await run(scope);
-    } catch (...) {
-      thrown = std::current_exception();
-    }
-    scope.cancel_children();
-    if (thrown) std::rethrow_exception(thrown);
+    const ScopeExit stop_children([&scope] { scope.cancel_children(); });
+    co_await run(scope);
   };
   group.body_ = group.next_id_;  // set before the spawn, which may run the body at once
   group.spawn(run_body(body, group));
@@ -122,7 +114,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
   co_await asio::this_coro::throw_if_cancelled(false);
   bool asked = false;
   while (!group.children_.empty()) {
-    co_await group.gate_.async_wait(asio::as_tuple(asio::use_awaitable));
+    co_await group.gate_.async_receive(asio::as_tuple(asio::use_awaitable));
     auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none && !asked) {
       asked = true;

@@ -12,12 +12,13 @@
 #include <boost/asio/any_io_executor.hpp>
 #include <boost/asio/awaitable.hpp>
 #include <boost/asio/cancellation_signal.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <cstdint>
 #include <exception>
 #include <functional>
 #include <map>
 #include <memory>
+
+#include "retry/gate.hpp"
 
 namespace haulout {
 
@@ -52,10 +53,12 @@ class TaskGroup {
   void stop(Child& child);
   // Cancels all children except the body.
   void cancel_children();
+  // Runs a child. Ends without an exception if the group has cancelled the child, and it ended because of that.
+  boost::asio::awaitable<void> run(ChildId id, boost::asio::awaitable<void> child);
   void ended(ChildId id, std::exception_ptr failure);
 
   boost::asio::any_io_executor executor_;
-  boost::asio::steady_timer gate_;
+  Gate gate_;
   std::map<ChildId, Child> children_;
   std::exception_ptr failure_;
   ChildId next_id_ = 1;
