@@ -46,6 +46,9 @@ const k8s::PodDisruptionBudget* BudgetBook::find(const std::vector<std::string>&
 }
 
 BudgetBook::Selection BudgetBook::selection(const k8s::Pod& pod) {
+  if (const auto* all = all_ ? all_() : nullptr)
+    for (const auto& [uid, budget] : *all)
+      if (budget.selects(pod) && !budgets_.contains(uid)) update(uid, &budget);
   const auto [entry, is_new] = selections_.insert(selecting(pod));
   if (is_new && entry->size() == 1) only_.emplace(&*entry, find(*entry));
   return &*entry;

@@ -8,6 +8,7 @@
 // it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <set>
 #include <string>
@@ -20,7 +21,12 @@ namespace haulout::drain {
 
 class BudgetBook {
  public:
+  // Returns all budgets of the cluster by UID, or nullptr if they are not known.
+  using All = std::function<const std::map<std::string, k8s::PodDisruptionBudget>*()>;
+
   BudgetBook() = default;
+  // With `all`, budgets that select no pod need not be reported with update(): selection() takes over those of its pod.
+  explicit BudgetBook(All all) : all_(std::move(all)) {}
   // It can be moved, but not copied, because it has pointers to its own members.
   BudgetBook(BudgetBook&&) = default;
   BudgetBook& operator=(BudgetBook&&) = default;
@@ -91,6 +97,7 @@ class BudgetBook {
   using Lanes = std::map<std::string, Lane>;
   void count(const k8s::Pod& pod, const std::string& budget, const Lanes::node_type& lane, bool accepted);
 
+  All all_;
   Lanes busy_lanes_;  // with a request in flight, by UID of the budget or "ns:" and the namespace
   Lanes signals_;     // in flight, by UID of the budget
 };

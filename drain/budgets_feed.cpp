@@ -1,6 +1,6 @@
 #include "drain/budgets_feed.hpp"
 
-#include <set>
+#include <algorithm>
 
 #include "k8s/status.hpp"
 
@@ -15,13 +15,11 @@ constexpr Duration list_patience = std::chrono::seconds(2);
 // How long the drain relies on a view of budgets that is not connected.
 constexpr Duration trusted_for = std::chrono::minutes(2);
 
-// Updates the pipeline from a list of all budgets. A budget that the pipeline knows but the list lacks was deleted.
-void learn(const std::vector<k8s::PodDisruptionBudget>& listed, Pipeline& pipeline, TimePoint now) {
-  std::set<std::string> gone;
-  for (const auto& [uid, budget] : pipeline.book().budgets()) gone.insert(uid);
-  for (const auto& budget : listed) gone.erase(budget.uid);
-  for (const std::string& uid : gone) pipeline.budget_changed(uid, nullptr, now);
-  for (const auto& budget : listed) pipeline.budget_changed(budget.uid, &budget, now);
+// Returns true if the pipeline needs to know of the budget: it selects one of its pods, or has selected one.
+bool concerns(const k8s::PodDisruptionBudget& budget, const Pipeline& pipeline) {
+  const auto& pods = pipeline.pods();
+  return pipeline.book().budgets().contains(budget.uid) ||
+         std::any_of(pods.begin(), pods.end(), [&](const auto& entry) { return budget.selects(entry.second.pod); });
 }
 
 }  // namespace
@@ -35,30 +33,34 @@ asio::awaitable<void> BudgetsFeed::list() {
       },
       std::nullopt, session_.now() + list_patience);
   if (budgets) {
-    learn(budgets->items, pipeline_, session_.now());
-    listed_ = *std::move(budgets);
+    view().seed(*std::move(budgets));
   } else {
     forbidden_ = k8s::is_forbidden(budgets.error());
     pipeline_.set_budgets_visible(false);
   }
 }
 
-asio::awaitable<void> BudgetsFeed::follow() {
+BudgetsFeed::View& BudgetsFeed::view() {
+  if (view_) return *view_;
   k8s::ReflectorOptions options;
   options.page_size = session_.options().page_size;
   options.gather_until = [this] { return gathered_at(session_.now(), pipeline_.patience()); };
-  view_ = std::make_unique<k8s::Reflector<k8s::PodDisruptionBudget>>(
+  view_ = std::make_unique<View>(
       session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
-        if (!seeding_) pipeline_.budget_changed(uid, budget, session_.now());
+        if (!budget || concerns(*budget, pipeline_)) pipeline_.budget_changed(uid, budget, session_.now());
       },
-      [this] { session_.changed().notify(); });
-  seeding_ = true;
-  if (listed_) view_->seed(*std::exchange(listed_, std::nullopt));
-  seeding_ = false;
+      [this] {
+        if (follows_) session_.changed().notify();
+      });
+  return *view_;
+}
+
+asio::awaitable<void> BudgetsFeed::follow() {
+  follows_ = true;
   // If the budgets cannot be read, run_for_good() tries again after pauses of up to a minute. Meanwhile the drain
   // continues: each namespace is one lane, and refused evictions are retried from time to time.
-  co_await view_->run_for_good(std::chrono::minutes(1));
+  co_await view().run_for_good(std::chrono::minutes(1));
 }
 
 void BudgetsFeed::read_on() {

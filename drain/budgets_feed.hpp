@@ -1,10 +1,12 @@
 // The feed of PodDisruptionBudgets. Lists them for the plan, watches them during the eviction, and lists them again if
-// pods have been parked because of them for long. Passes them to the pipeline. If they cannot be read, the drain
-// continues, and the pipeline sends evictions more carefully (BudgetBook). Borrows session and pipeline.
+// pods have been parked because of them for long. Passes to the pipeline those that select its pods: a cluster may have
+// thousands. If they cannot be read, the drain continues, and the pipeline sends evictions more carefully (BudgetBook).
+// Borrows session and pipeline.
 #pragma once
 
+#include <map>
 #include <memory>
-#include <optional>
+#include <string>
 
 #include "drain/feed.hpp"
 #include "drain/pipeline.hpp"
@@ -22,6 +24,8 @@ class BudgetsFeed {
   // Watches the budgets. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
+  // Returns all budgets of the cluster, by UID; nullptr before the first list that succeeds and after close().
+  const std::map<std::string, k8s::PodDisruptionBudget>* all() const { return view_ ? &view_->objects() : nullptr; }
   // Processes the watch events that have arrived, without further delay.
   void read_on();
   // Starts to list the budgets again if pods have been parked because of them for `doubt_interval`.
@@ -33,14 +37,15 @@ class BudgetsFeed {
   bool forbidden() const { return forbidden_; }
 
  private:
+  using View = k8s::Reflector<k8s::PodDisruptionBudget>;
+  View& view();
   boost::asio::awaitable<void> doubt();
 
   Session& session_;
   Pipeline& pipeline_;
-  std::optional<k8s::List<k8s::PodDisruptionBudget>> listed_;
-  std::unique_ptr<k8s::Reflector<k8s::PodDisruptionBudget>> view_;
-  bool seeding_ = false;  // the view gets the budgets of which list() has told the pipeline
-  HeldLong held_;         // times how long pods have been parked because of a budget
+  std::unique_ptr<View> view_;  // all budgets; created by the first list
+  HeldLong held_;               // times how long pods have been parked because of a budget
+  bool follows_ = false;        // follow() was called, so there is a main loop to be woken
   bool forbidden_ = false;
 };
 

@@ -76,6 +76,7 @@ struct PipelineOptions {
   bool skips_overdue = false;
   // Guards, which are checked in addition to budgets. Borrowed. The first guard that holds a pod provides the reason.
   std::vector<EvictionGuard*> guards{};
+  BudgetBook::All all_budgets{};  // unset: budget_changed() is called for every budget
 };
 
 // Returns "namespace/kind/name" of the pod's controller, or an empty string if the pod has none.

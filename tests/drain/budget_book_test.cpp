@@ -32,6 +32,20 @@ TEST_F(BudgetBookTest, ASelectionHasTheGateOfItsBudgetAsItIsNow) {
   EXPECT_EQ(book.gate(pod, book.selection(a_pod("db", "other"))), Gate::open) << "no budget selects this pod";
 }
 
+TEST_F(BudgetBookTest, ASelectionTakesOverTheBudgetsOfItsPodAndNoOthers) {
+  const auto web = a_budget("web", 0), elsewhere = a_budget("db", 0, "other");
+  std::map<std::string, k8s::PodDisruptionBudget> all{{web.uid, web}, {elsewhere.uid, elsewhere}};
+  bool known = false;
+  BudgetBook of_all([&] { return known ? &all : nullptr; });
+  EXPECT_EQ(of_all.gate(pod, of_all.selection(pod)), Gate::open) << "no budget is known";
+  known = true;
+  EXPECT_EQ(of_all.gate(pod, of_all.selection(pod)), Gate::closed);
+  EXPECT_EQ(of_all.budgets().size(), 1u);
+  of_all.update(web.uid, nullptr);
+  all.erase(web.uid);
+  EXPECT_EQ(of_all.gate(pod, of_all.selection(pod)), Gate::open) << "it was deleted";
+}
+
 TEST_F(BudgetBookTest, NoBudgetIsOpen) {
   EXPECT_EQ(gate(pod), Gate::open);
 }

@@ -105,6 +105,18 @@ TEST_F(Budgets, S22_BudgetCreatedInTheMiddle) {
   EXPECT_TRUE(told.raised("BudgetNeverAllows"));
 }
 
+// At the beginning the budget selects no pod of the node, so the drain has kept nothing of it.
+TEST_F(Budgets, ALatePodIsHeldByABudgetThatWasThereBefore) {
+  add_pods(1);
+  const Json late = {{"app", "late"}};
+  add(a_budget("late", {{"maxUnavailable", 0}, {"selector", {{"matchLabels", late}}}}));
+  after(2s, [this] { cluster.create("pods", a_pod("late", {.labels = {{"app", "late"}}})); });
+  options.timeout = 2min;
+  const auto report = drain();
+  EXPECT_THAT(report, Ended(Outcome::blocked));
+  EXPECT_THAT(pod(report, "late").message, HasSubstr("PodDisruptionBudget shop/late"));
+}
+
 TEST_F(Budgets, S23_BudgetRemovedInTheMiddle) {
   add_pods(2, labelled);
   add(a_budget("web", {{"maxUnavailable", 0}, {"selector", web}}));
