@@ -104,14 +104,19 @@ std::optional<std::string> Conditions::due(bool beat) const {
   return conditions_patch(view_.node(), told(), parts_.client.server_now(), beat);
 }
 
+bool Conditions::is_due() const {
+  if (only_withdraws()) return true;
+  return !activity_.must_reload() && !shows_conditions(view_.node(), told(), parts_.client.server_now(), false);
+}
+
 void Conditions::changed() {
-  if (due(false)) news_.notify();
+  if (is_due()) news_.notify();
 }
 
 asio::awaitable<void> Conditions::establish() {
-  if (!due(false)) co_return;
+  if (!is_due()) co_return;
   if (!writing_ && !writes_.failing && !others_write()) co_await write(false);
-  if (due(false)) news_.notify();
+  if (is_due()) news_.notify();
 }
 
 asio::awaitable<void> Conditions::keep() {
@@ -131,11 +136,11 @@ asio::awaitable<void> Conditions::keep() {
 }
 
 TimePoint Conditions::next_write() {
-  const bool is_due = due(false).has_value();
-  const bool restores = is_due && others_write();
+  const bool writes = is_due();
+  const bool restores = writes && others_write();
   if (!restores) restore_at_.reset();
-  if (!is_due || restores) write_at_.reset();
-  if (!is_due) {
+  if (!writes || restores) write_at_.reset();
+  if (!writes) {
     writes_.over();
     return TimePoint::max();
   }

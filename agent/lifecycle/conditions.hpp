@@ -62,7 +62,9 @@ class Conditions {
 
  private:
   std::vector<ToldCondition> told() const;
+  // The patch after which the Node shows what is true. Nothing, if it does already, or is read again first.
   std::optional<std::string> due(bool beat) const;
+  bool is_due() const;  // due(false) returns a patch
   bool must_withdraw() const { return must_withdraw_drained(view_.node(), told()); }
   // Only the withdrawal of Drained is due: everything else waits for the Node to be read, or for a backoff.
   bool only_withdraws() const { return (activity_.must_reload() || writes_.failing) && must_withdraw(); }

@@ -76,6 +76,8 @@ inline constexpr Duration heartbeat = std::chrono::minutes(5);
 // With `beat` a heartbeat that is older than half of `heartbeat` is a change, too.
 std::optional<std::string> conditions_patch(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now,
                                             bool beat);
+// Returns true if conditions_patch() returns nothing. Costs less than a patch, because it is asked after each news.
+bool shows_conditions(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now, bool beat);
 // Returns true if the Node shows an agent's condition Drained, and it is not among `told`.
 bool must_withdraw_drained(const k8s::Node& node, const std::vector<ToldCondition>& told);
 // Returns the guarded patch that removes the condition Drained, and changes nothing else.

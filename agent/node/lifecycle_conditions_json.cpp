@@ -150,20 +150,46 @@ bool say_the_same(const std::vector<ToldCondition>& one, const std::vector<ToldC
                     });
 }
 
-std::optional<std::string> conditions_patch(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now,
-                                            bool beat) {
-  Json conditions = Json::array();
+namespace {
+
+struct Changes {
+  struct Shown {
+    const ToldCondition& told;
+    bool transition;  // the condition was not True before
+  };
+  std::vector<Shown> shown;
+  std::vector<std::string_view> removed;
+  bool empty() const { return shown.empty() && removed.empty(); }
+};
+
+Changes changes_of(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now, bool beat) {
+  Changes changes;
   for (const ToldCondition& each : told) {
     const k8s::NodeCondition* shown = find(node, each.type);
     const bool is_true = shown && shown->status == "True";
     const bool same = is_true && shown->reason == each.reason && lead_of(shown->message) == lead_of(each.message) &&
                       !(beat && is_silent(*shown, now));
     const bool theirs = shown && !is_own(*shown) && shown->status != "False";
-    if (!same && !theirs) conditions.push_back(condition_of(each, !is_true, now));
+    if (!same && !theirs) changes.shown.push_back({each, !is_true});
   }
   for (const k8s::NodeCondition& shown : node.conditions)
-    if (is_own(shown) && !is_told(shown.type, told)) conditions.push_back(removal_of(shown.type));
-  if (conditions.empty()) return std::nullopt;
+    if (is_own(shown) && !is_told(shown.type, told)) changes.removed.push_back(shown.type);
+  return changes;
+}
+
+}  // namespace
+
+bool shows_conditions(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now, bool beat) {
+  return changes_of(node, told, now, beat).empty();
+}
+
+std::optional<std::string> conditions_patch(const k8s::Node& node, const std::vector<ToldCondition>& told, WallTime now,
+                                            bool beat) {
+  const Changes changes = changes_of(node, told, now, beat);
+  if (changes.empty()) return std::nullopt;
+  Json conditions = Json::array();
+  for (const auto& [shown, transition] : changes.shown) conditions.push_back(condition_of(shown, transition, now));
+  for (const std::string_view type : changes.removed) conditions.push_back(removal_of(type));
   return guarded_patch(node, std::move(conditions));
 }
 
