@@ -8,6 +8,7 @@
 #include "drain/pod_claims.hpp"
 #include "k8s/codec.hpp"
 #include "placement/room.hpp"
+#include "sim/json_text.hpp"
 #include "sim/volumes.hpp"
 
 namespace haulout::audit {
@@ -45,7 +46,7 @@ class NodeChoice {
     if (world_.nodes.size() < 2 || (affinity.empty() && selector.empty())) return {};
     if (narrowed) return only_of(pod, *narrowed);
     // The answer is the same for all pods with the same conditions.
-    const auto [known, is_new] = answers_.try_emplace(selector.dump() + affinity.dump());
+    const auto [known, is_new] = answers_.try_emplace(sim::json_text(selector) + sim::json_text(affinity));
     if (is_new) {
       Pods all(world_.nodes.size());
       for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;

@@ -2,6 +2,7 @@
 
 #include "k8s/codec.hpp"
 #include "k8s/label_selector.hpp"
+#include "sim/json_text.hpp"
 
 namespace haulout::rehearse {
 
@@ -23,7 +24,7 @@ Result<std::vector<agent::ListedNode>> NodeTable::list(std::string_view selector
   result.reserve(nodes_.size());
   for (auto& [name, listed] : nodes_) {
     if (!listed.node) {
-      auto node = k8s::decode<k8s::Node>(cluster_.store().get({"nodes", "", name})->dump());
+      auto node = k8s::decode<k8s::Node>(sim::json_text(*cluster_.store().get({"nodes", "", name})));
       if (!node) return std::move(node).error();
       listed = agent::listed(*std::move(node));
     }

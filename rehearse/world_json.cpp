@@ -17,6 +17,7 @@
 #include "k8s/objects.hpp"
 #include "placement/room.hpp"
 #include "sim/budgets.hpp"
+#include "sim/json_text.hpp"
 #include "sim/volumes.hpp"
 
 namespace haulout::rehearse {
@@ -141,7 +142,7 @@ bool has(const Json& node, std::string_view annotation) {
 
 // Returns true if an agent, not a person, has cordoned the node. The mark of a schedulable node does not count.
 bool cordoned_by_agent(const Json& node) {
-  const auto decoded = k8s::decode<k8s::Node>(node.dump());
+  const auto decoded = k8s::decode<k8s::Node>(sim::json_text(node));
   if (!decoded || drain::cordon_owner(*decoded) != drain::CordonOwner::haulout) return false;
   const auto mark = drain::mark_of(*decoded);
   return mark && mark->by == agent::cordoned_by;
@@ -255,7 +256,7 @@ void assume_no_work_ends(std::vector<std::string>& assumed, const drain::Policy&
                          const std::set<std::string>& nodes) {
   std::vector<std::string> with_limit, without_limit;
   for (const sim::Object& object : cluster.store().list("pods")) {
-    const auto pod = k8s::decode<k8s::Pod>(object->dump());
+    const auto pod = k8s::decode<k8s::Pod>(sim::json_text(*object));
     if (!pod || !nodes.contains(pod->node_name)) continue;
     const drain::Decision decision = drain::decide(*pod, policy, {}, {});
     if (decision.reason == reason::waiting_for_completion || decision.is_awaited)

@@ -181,9 +181,9 @@ http::Response discover(const std::string& path, const Switches& switches) {
 ApiServer::ApiServer(World& world, asio::any_io_executor executor)
     : world_(world),
       executor_(executor),
-      watches_(world, executor),
+      watches_(world, texts_, executor),
       lists_(world),
-      objects_(world),
+      objects_(world, texts_),
       evictions_(world) {}
 
 Task<ApiServer::Answer> ApiServer::exchange(http::Request request, TimePoint deadline, bool stream) {

@@ -77,6 +77,7 @@ class ApiServer final : public http::Transport {
 
   World& world_;
   boost::asio::any_io_executor executor_;
+  Texts texts_{Texts::Form::whole, 100};
   WatchHub watches_;
   Lists lists_;
   SingleObjects objects_;

@@ -104,10 +104,11 @@ void DisruptionController::pod_changed(const Change& change) {
 }
 
 void DisruptionController::Pods::put(const Object& pod) {
-  const std::string name = name_of(*pod);
-  remove(name);
+  const auto [entry, is_new] = pods_.try_emplace(name_of(*pod), pod);
+  if (is_new) return count(*pod, 1);
+  const Object before = std::exchange(entry->second, pod);
+  count(*before, -1);
   count(*pod, 1);
-  pods_.emplace(name, pod);
 }
 
 void DisruptionController::Pods::remove(const std::string& name) {
@@ -152,6 +153,29 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
     if (world_.switches.disruption_controller) sync(budget);
   });
 }
+
+namespace {
+
+// Returns true if the members of `status` and this condition would change nothing. Most of the controller's looks at a
+// budget find that, and a write copies the whole object before it finds that out.
+bool has_status(const Json& budget, const Json& status, const Json& condition) {
+  const Json& shown = at(budget, "/status");
+  const Json& shown_condition = sim::condition(budget, "DisruptionAllowed");
+  if (!shown.is_object() || shown.contains("disruptedPods") != status.contains("disruptedPods")) return false;
+  // What the condition has beside these members is the time of its last transition.
+  if (shown_condition.size() != condition.size() + 1 || !at(shown_condition, "/lastTransitionTime").is_string())
+    return false;
+  const auto has = [](const Json& object, const auto& member) {
+    const auto found = object.find(member.key());
+    return found != object.end() && *found == member.value();
+  };
+  const auto members = status.items(), of_condition = condition.items();
+  return std::all_of(members.begin(), members.end(), [&](const auto& member) { return has(shown, member); }) &&
+         std::all_of(of_condition.begin(), of_condition.end(),
+                     [&](const auto& member) { return has(shown_condition, member); });
+}
+
+}  // namespace
 
 std::optional<std::int64_t> DisruptionController::sum_of_scales(const Json& budget, const Pods& pods,
                                                                 std::string* problem) const {
@@ -219,24 +243,24 @@ void DisruptionController::sync(const Key& key) {
     }
   const std::int64_t allowed = expected->expected <= 0 ? 0 : std::max<std::int64_t>(0, healthy - expected->desired);
 
+  const std::int64_t generation = number(*budget, "/metadata/generation", 1);
+  Json status = {{"currentHealthy", healthy},
+                 {"desiredHealthy", expected->desired},
+                 {"expectedPods", expected->expected},
+                 {"disruptionsAllowed", allowed},
+                 {"observedGeneration", generation}};
+  if (!disrupted.empty()) status["disruptedPods"] = std::move(disrupted);
+  Json condition = {{"type", "DisruptionAllowed"},
+                    {"status", allowed > 0 ? "True" : "False"},
+                    {"reason", allowed > 0 ? "SufficientPods" : "InsufficientPods"},
+                    {"message", ""},
+                    {"observedGeneration", generation}};
+  if (has_status(*budget, status, condition)) return;
   world_.store.modify(key, [&](Json& next) {
-    Json& status = next["status"];
-    status["currentHealthy"] = healthy;
-    status["desiredHealthy"] = expected->desired;
-    status["expectedPods"] = expected->expected;
-    status["disruptionsAllowed"] = allowed;
-    status["observedGeneration"] = number(next, "/metadata/generation", 1);
-    if (disrupted.empty())
-      status.erase("disruptedPods");
-    else
-      status["disruptedPods"] = disrupted;
-    set_condition(next,
-                  {{"type", "DisruptionAllowed"},
-                   {"status", allowed > 0 ? "True" : "False"},
-                   {"reason", allowed > 0 ? "SufficientPods" : "InsufficientPods"},
-                   {"message", ""},
-                   {"observedGeneration", number(next, "/metadata/generation", 1)}},
-                  now);
+    Json& shown = next["status"];
+    shown.update(status);
+    if (!status.contains("disruptedPods")) shown.erase("disruptedPods");
+    set_condition(next, std::move(condition), now);
   });
 }
 

@@ -276,7 +276,10 @@ AuditEntry entry_of(const Call& call, std::string user, TimePoint now) {
   return entry;
 }
 
-std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
+namespace {
+
+// Appends a message for each key that an object of the text has twice. The text must be JSON.
+void note_duplicates(std::string_view text, std::vector<std::string>& duplicates) {
   struct Level {
     std::set<std::string> keys;
     std::string last;
@@ -290,12 +293,32 @@ std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* 
       if (!levels.back().keys.insert(levels.back().last).second) {
         std::string path;
         for (const Level& level : levels) path += (path.empty() ? "" : ".") + level.last;
-        duplicates->push_back(fmt::format("duplicate field \"{}\"", path));
+        duplicates.push_back(fmt::format("duplicate field \"{}\"", path));
       }
     }
     return true;
   };
-  Json value = Json::parse(text, watch_keys, false);
+  static_cast<void>(Json::parse(text, watch_keys, false));
+}
+
+}  // namespace
+
+std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
+  // An object with a key twice has fewer members than it had keys. Nearly no request has one, so only then are the keys
+  // compared.
+  std::vector<std::size_t> keys;  // of each open object
+  bool differs = false;
+  const auto count_keys = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.push_back(0);
+    if (event == Json::parse_event_t::key && !keys.empty()) ++keys.back();
+    if (event == Json::parse_event_t::object_end && !keys.empty()) {
+      differs = differs || parsed.size() != keys.back();
+      keys.pop_back();
+    }
+    return true;
+  };
+  Json value = Json::parse(text, count_keys, false);
+  if (differs) note_duplicates(text, *duplicates);
   if (value.is_discarded()) return std::nullopt;
   return value;
 }

@@ -11,5 +11,7 @@ namespace haulout::sim {
 
 void append_json(std::string& out, const Json& value);
 std::string json_text(const Json& value);
+// The text of an object as an entry of a list: without kind and apiVersion.
+std::string item_text(const Json& object);
 
 }  // namespace haulout::sim

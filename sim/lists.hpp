@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/call.hpp"
+#include "sim/texts.hpp"
 #include "sim/watch_hub.hpp"
 
 namespace haulout::sim {

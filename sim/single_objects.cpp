@@ -7,7 +7,6 @@
 
 #include "k8s/codec.hpp"
 #include "sim/call.hpp"
-#include "sim/json_text.hpp"
 #include "sim/pod_lifecycle.hpp"
 
 namespace haulout::sim {
@@ -220,7 +219,7 @@ std::optional<StatusBody> refused(const ResourceInfo& info, const Json& object, 
 
 http::Response SingleObjects::get(const Call& call) const {
   const Object object = world_.store.get(call.key());
-  return object ? json_response(200, json_text(*object)) : not_found(*call.info, call.name).response();
+  return object ? json_response(200, texts_.of(object)) : not_found(*call.info, call.name).response();
 }
 
 // Returns the scale subresource in autoscaling/v1, in which spec.replicas is absent if it is 0.
@@ -300,7 +299,7 @@ http::Response SingleObjects::create(const Call& call) {
                                          : json_response(201, object.dump());
   const Object stored = world_.store.create(call.info->resource, std::move(object));
   if (!stored) return already_exists(*call.info, named.name).response();
-  http::Response response = json_response(201, json_text(*stored));
+  http::Response response = json_response(201, texts_.of(stored));
   if (call.option("fieldValidation") != "Ignore") add_warnings(response, problems);
   return response;
 }
@@ -328,7 +327,7 @@ http::Response SingleObjects::update(const Call& call) {
     if (before->at("metadata").contains(field)) after["metadata"][field] = before->at("metadata")[field];
   if (call.info->resource == "nodes" && flag(after, "/spec/unschedulable") != flag(*before, "/spec/unschedulable"))
     book_unschedulable(after, call.manager(), world_.wall_now());
-  return json_response(200, json_text(*world_.store.update(call.key(), std::move(after))));
+  return json_response(200, texts_.of(world_.store.update(call.key(), std::move(after))));
 }
 
 http::Response SingleObjects::remove(const Call& call) {
@@ -347,12 +346,12 @@ http::Response SingleObjects::remove(const Call& call) {
     return precondition_conflict(*call.info, call.name, "UID", uid, uid_of(*object)).response();
   if (const std::string actual = text(*object, "/metadata/resourceVersion"); !version.empty() && version != actual)
     return precondition_conflict(*call.info, call.name, "ResourceVersion", version, actual).response();
-  if (call.is_dry_run()) return json_response(200, json_text(*object));
+  if (call.is_dry_run()) return json_response(200, texts_.of(object));
 
   std::optional<std::int64_t> grace;
   if (at(body, "/gracePeriodSeconds").is_number()) grace = number(body, "/gracePeriodSeconds");
   const Deletion deletion = delete_gracefully(world_, call.key(), grace);
-  if (call.info->resource == "pods" || !deletion.gone) return json_response(200, json_text(*deletion.object));
+  if (call.info->resource == "pods" || !deletion.gone) return json_response(200, texts_.of(deletion.object));
   nlohmann::ordered_json details = {{"name", call.name}};
   if (!call.info->group.empty()) details["group"] = call.info->group;
   details["kind"] = call.info->resource;
@@ -466,7 +465,7 @@ http::Response SingleObjects::patch(const Call& call) {
     book_unschedulable(after, call.manager(), world_.wall_now());
   const Object stored = call.option("dryRun").empty() ? world_.store.update(call.key(), std::move(after))
                                                       : std::make_shared<const Json>(std::move(after));
-  http::Response response = json_response(200, json_text(*stored));
+  http::Response response = json_response(200, texts_.of(stored));
   if (validation != "Ignore") add_warnings(response, problems);
   return response;
 }

@@ -7,14 +7,16 @@
 
 #include "sim/call.hpp"
 #include "sim/status_bodies.hpp"
+#include "sim/texts.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
 
-// Each function returns the server's response to the call, also if that is a refusal. Borrows the world.
+// Each function returns the server's response to the call, also if that is a refusal. Borrows the world, and `texts`,
+// the cache of whole objects.
 class SingleObjects {
  public:
-  explicit SingleObjects(World& world) : world_(world) {}
+  SingleObjects(World& world, Texts& texts) : world_(world), texts_(texts) {}
 
   http::Response get(const Call& call) const;
   http::Response get_scale(const Call& call) const;
@@ -27,6 +29,7 @@ class SingleObjects {
   std::optional<StatusBody> namespace_problem(const Call& call) const;
 
   World& world_;
+  Texts& texts_;
 };
 
 // Applies a JSON merge patch (RFC 7386) to `target`.

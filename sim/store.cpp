@@ -241,7 +241,7 @@ void Store::record(ChangeType type, Key key, Object object, Object before) {
     history_start_ = history_.front().revision;
     history_.pop_front();
   }
-  const Change change = history_.back();
+  const Change& change = history_.back();
   for (const auto& listener : listeners_) listener(change);
 }
 

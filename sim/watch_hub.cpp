@@ -4,35 +4,12 @@
 
 #include <algorithm>
 
-#include "sim/json_text.hpp"
 #include "sim/status_bodies.hpp"
 
 namespace haulout::sim {
-namespace {
 
-std::string as_item(const Json& object) {
-  std::string text = "{";
-  for (const auto& [key, value] : object.items()) {
-    if (key == "kind" || key == "apiVersion") continue;
-    if (text.size() > 1) text += ',';
-    append_json(text, Json(key));
-    text += ':';
-    append_json(text, value);
-  }
-  return text + '}';
-}
-
-}  // namespace
-
-const std::string& Texts::of(const Object& object) {
-  const auto known = entries_.find(object.get());
-  if (known != entries_.end()) return known->second.text;
-  if (entries_.size() >= most_) entries_.clear();
-  std::string text = form_ == Form::item ? as_item(*object) : json_text(*object);
-  return entries_.emplace(object.get(), Entry{object, std::move(text)}).first->second.text;
-}
-
-WatchHub::WatchHub(World& world, boost::asio::any_io_executor executor) : world_(world), executor_(executor) {
+WatchHub::WatchHub(World& world, Texts& texts, boost::asio::any_io_executor executor)
+    : world_(world), texts_(texts), executor_(executor) {
   world_.store.listen([this](const Change& change) { on_change(change); });
 }
 
@@ -57,14 +34,15 @@ void WatchHub::send_object(WatchChannel& channel, std::string_view type, const O
 
 void WatchHub::send_bookmark(const Watch& watch, WatchChannel& channel, bool initial_events_end) {
   const ResourceInfo& info = *find_resource(watch.request.selection.resource);
-  nlohmann::ordered_json object = {{"kind", info.kind}, {"apiVersion", info.api_version()}};
-  object["metadata"]["resourceVersion"] = std::to_string(world_.store.revision());
-  if (initial_events_end) object["metadata"]["annotations"]["k8s.io/initial-events-end"] = "true";
   const bool bare = info.kind == "ConfigMap" || info.kind == "Event";
-  if (!bare) object["spec"] = nlohmann::ordered_json::object();
-  if (info.kind == "Pod") object["spec"]["containers"] = nullptr;
-  if (!bare && info.kind != "Lease") object["status"] = nlohmann::ordered_json::object();
-  send(channel, fmt::format("{{\"type\":\"BOOKMARK\",\"object\":{}}}\n", object.dump()));
+  const std::string_view spec = bare ? "" : info.kind == "Pod" ? R"(,"spec":{"containers":null})" : R"(,"spec":{})";
+  const std::string_view status = bare || info.kind == "Lease" ? "" : R"(,"status":{})";
+  const std::string_view annotations =
+      initial_events_end ? R"(,"annotations":{"k8s.io/initial-events-end":"true"})" : "";
+  send(channel, fmt::format(R"({{"type":"BOOKMARK","object":{{"kind":"{}","apiVersion":"{}",)"
+                            R"("metadata":{{"resourceVersion":"{}"{}}}{}{}}}}})"
+                            "\n",
+                            info.kind, info.api_version(), world_.store.revision(), annotations, spec, status));
 }
 
 std::shared_ptr<WatchChannel> WatchHub::open(WatchRequest request) {

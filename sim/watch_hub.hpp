@@ -6,39 +6,14 @@
 #include <deque>
 #include <memory>
 #include <string>
-#include <unordered_map>
 
 #include "retry/notifier.hpp"
 #include "sim/objects.hpp"
 #include "sim/store.hpp"
+#include "sim/texts.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
-
-// A cache of objects as JSON text. The text is made once for each state of an object, because lists and watches send
-// the same state many times.
-class Texts {
- public:
-  enum class Form {
-    whole,
-    item,  // as an entry of a list: without kind and apiVersion
-  };
-  // `most`: how many texts are kept. A list of a large fleet has some thousand objects: if they do not all fit, every
-  // list makes all texts anew.
-  Texts(Form form, std::size_t most) : form_(form), most_(most) {}
-
-  // Returns the JSON text of the object. The reference is valid until the next call.
-  const std::string& of(const Object& object);
-
- private:
-  struct Entry {
-    Object object;  // owned, so that no other object gets its address, which is the key of this entry
-    std::string text;
-  };
-  Form form_;
-  std::size_t most_;
-  std::unordered_map<const Json*, Entry> entries_;
-};
 
 // The reader's side of a watch: the lines that the server has sent and the reader has not read yet.
 struct WatchChannel {
@@ -62,7 +37,8 @@ struct WatchRequest {
 
 class WatchHub {
  public:
-  WatchHub(World& world, boost::asio::any_io_executor executor);
+  // Borrows `texts`, the cache of whole objects.
+  WatchHub(World& world, Texts& texts, boost::asio::any_io_executor executor);
 
   // Opens a watch. If its resourceVersion is too old, the channel contains only an ERROR event (410) and its end.
   std::shared_ptr<WatchChannel> open(WatchRequest request);
@@ -94,7 +70,7 @@ class WatchHub {
   void plan_bookmark(const std::shared_ptr<Watch>& watch, TimePoint end);
 
   World& world_;
-  Texts texts_{Texts::Form::whole, 100};
+  Texts& texts_;
   boost::asio::any_io_executor executor_;
   std::deque<std::shared_ptr<Watch>> watches_;  // also some that are closed
   std::size_t many_ = 0;                        // with more watches than this, the closed ones are removed
