@@ -9,13 +9,13 @@ namespace haulout::rehearse {
 using drain::EventType;
 
 Timeline::Node& Timeline::node_of(const drain::Event& event) {
-  const auto [entry, first] = by_name_.emplace(event.node, nodes_.size());
+  const auto [entry, first] = by_name_.try_emplace(event.node, nodes_.size());
   if (first) nodes_.push_back({event.node, event.at, {}, {}, {}});
   return nodes_[entry->second];
 }
 
 Timeline::Row& Timeline::row_of(const drain::Event& event) {
-  const auto [entry, first] = by_uid_.emplace(event.pod->uid, rows_.size());
+  const auto [entry, first] = by_uid_.try_emplace(event.pod->uid, rows_.size());
   if (first) {
     Row row;
     row.node = event.node;

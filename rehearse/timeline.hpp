@@ -1,8 +1,8 @@
 // Records what happened to each pod, from the events of one or several drains. No I/O.
 #pragma once
 
-#include <map>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "drain/observer.hpp"
@@ -62,9 +62,9 @@ class Timeline final : public drain::DrainObserver {
   std::vector<Node> nodes_;
   std::vector<Row> rows_;
   std::vector<BrokenGang> broken_gangs_;
-  std::map<std::string, std::size_t> by_uid_;                // rows
-  std::map<std::string, std::size_t> by_name_;               // nodes
-  std::map<std::string, std::vector<std::size_t>> of_node_;  // rows of each node
+  std::unordered_map<std::string, std::size_t> by_uid_;                // rows
+  std::unordered_map<std::string, std::size_t> by_name_;               // nodes
+  std::unordered_map<std::string, std::vector<std::size_t>> of_node_;  // rows of each node
   WallTime last_{};
 };
 

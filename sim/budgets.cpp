@@ -156,23 +156,56 @@ void DisruptionController::look_later(const Key& budget, Duration delay) {
 
 namespace {
 
-// Returns true if the members of `status` and this condition would change nothing. Most of the controller's looks at a
-// budget find that, and a write copies the whole object before it finds that out.
-bool has_status(const Json& budget, const Json& status, const Json& condition) {
+// What the controller writes into the status of a budget.
+struct Status {
+  std::int64_t healthy;
+  std::int64_t desired;
+  std::int64_t expected;
+  std::int64_t allowed;
+  std::int64_t generation;
+  Json disrupted;
+
+  const char* holds() const { return allowed > 0 ? "True" : "False"; }
+  const char* reason() const { return allowed > 0 ? "SufficientPods" : "InsufficientPods"; }
+};
+
+// Returns true if a write would change nothing. Most looks at a budget find that, and a write copies the whole object
+// before it finds it.
+bool shows(const Json& budget, const Status& status) {
   const Json& shown = at(budget, "/status");
-  const Json& shown_condition = sim::condition(budget, "DisruptionAllowed");
-  if (!shown.is_object() || shown.contains("disruptedPods") != status.contains("disruptedPods")) return false;
-  // What the condition has beside these members is the time of its last transition.
-  if (shown_condition.size() != condition.size() + 1 || !at(shown_condition, "/lastTransitionTime").is_string())
-    return false;
-  const auto has = [](const Json& object, const auto& member) {
-    const auto found = object.find(member.key());
-    return found != object.end() && *found == member.value();
+  const Json& allowed = condition(budget, "DisruptionAllowed");
+  const auto is = [](const Json& object, const char* field, std::int64_t value) {
+    return at(object, field) == Json(value);
   };
-  const auto members = status.items(), of_condition = condition.items();
-  return std::all_of(members.begin(), members.end(), [&](const auto& member) { return has(shown, member); }) &&
-         std::all_of(of_condition.begin(), of_condition.end(),
-                     [&](const auto& member) { return has(shown_condition, member); });
+  constexpr std::size_t members_of_condition = 6;
+  return is(shown, "/currentHealthy", status.healthy) && is(shown, "/desiredHealthy", status.desired) &&
+         is(shown, "/expectedPods", status.expected) && is(shown, "/disruptionsAllowed", status.allowed) &&
+         is(shown, "/observedGeneration", status.generation) &&
+         (status.disrupted.empty() ? !shown.contains("disruptedPods")
+                                   : at(shown, "/disruptedPods") == status.disrupted) &&
+         allowed.size() == members_of_condition && is_text(allowed, "/status", status.holds()) &&
+         is_text(allowed, "/reason", status.reason()) && at(allowed, "/message") == "" &&
+         is(allowed, "/observedGeneration", status.generation) && at(allowed, "/lastTransitionTime").is_string();
+}
+
+void write(Json& budget, const Status& status, WallTime now) {
+  Json& shown = budget["status"];
+  shown["currentHealthy"] = status.healthy;
+  shown["desiredHealthy"] = status.desired;
+  shown["expectedPods"] = status.expected;
+  shown["disruptionsAllowed"] = status.allowed;
+  shown["observedGeneration"] = status.generation;
+  if (status.disrupted.empty())
+    shown.erase("disruptedPods");
+  else
+    shown["disruptedPods"] = status.disrupted;
+  set_condition(budget,
+                object_of({{"type", "DisruptionAllowed"},
+                           {"status", status.holds()},
+                           {"reason", status.reason()},
+                           {"message", ""},
+                           {"observedGeneration", status.generation}}),
+                now);
 }
 
 }  // namespace
@@ -243,25 +276,13 @@ void DisruptionController::sync(const Key& key) {
     }
   const std::int64_t allowed = expected->expected <= 0 ? 0 : std::max<std::int64_t>(0, healthy - expected->desired);
 
-  const std::int64_t generation = number(*budget, "/metadata/generation", 1);
-  Json status = {{"currentHealthy", healthy},
-                 {"desiredHealthy", expected->desired},
-                 {"expectedPods", expected->expected},
-                 {"disruptionsAllowed", allowed},
-                 {"observedGeneration", generation}};
-  if (!disrupted.empty()) status["disruptedPods"] = std::move(disrupted);
-  Json condition = {{"type", "DisruptionAllowed"},
-                    {"status", allowed > 0 ? "True" : "False"},
-                    {"reason", allowed > 0 ? "SufficientPods" : "InsufficientPods"},
-                    {"message", ""},
-                    {"observedGeneration", generation}};
-  if (has_status(*budget, status, condition)) return;
-  world_.store.modify(key, [&](Json& next) {
-    Json& shown = next["status"];
-    shown.update(status);
-    if (!status.contains("disruptedPods")) shown.erase("disruptedPods");
-    set_condition(next, std::move(condition), now);
-  });
+  const Status status{healthy,
+                      expected->desired,
+                      expected->expected,
+                      allowed,
+                      number(*budget, "/metadata/generation", 1),
+                      std::move(disrupted)};
+  if (!shows(*budget, status)) world_.store.modify(key, [&](Json& next) { write(next, status, now); });
 }
 
 // Writes the status after an error, as the real controller does (which calls this fail-safe): no disruption is allowed,

@@ -2,7 +2,6 @@
 // which borrows the world. No I/O; nothing fails.
 #pragma once
 
-#include <map>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -51,7 +50,7 @@ class DisruptionController {
    private:
     void count(const Json& pod, int by);
 
-    std::map<std::string, Object> pods_;  // by name
+    std::unordered_map<std::string, Object> pods_;  // by name
     std::int64_t healthy_ = 0;
     std::vector<Owner> owners_;  // nearly always one
   };

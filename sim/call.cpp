@@ -301,25 +301,32 @@ void note_duplicates(std::string_view text, std::vector<std::string>& duplicates
   static_cast<void>(Json::parse(text, watch_keys, false));
 }
 
+std::size_t keys_in(const Json& value) {
+  std::size_t keys = value.is_object() ? value.size() : 0;
+  if (value.is_structured())
+    for (const Json& below : value) keys += keys_in(below);
+  return keys;
+}
+
+// Returns the number of keys in a text that is JSON: of the strings before a colon.
+std::size_t keys_in(std::string_view text) {
+  std::size_t keys = 0;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == ':') ++keys;
+    if (text[i] != '"') continue;
+    for (++i; i < text.size() && text[i] != '"'; ++i)
+      if (text[i] == '\\') ++i;
+  }
+  return keys;
+}
+
 }  // namespace
 
 std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* duplicates) {
-  // An object with a key twice has fewer members than it had keys. Nearly no request has one, so only then are the keys
-  // compared.
-  std::vector<std::size_t> keys;  // of each open object
-  bool differs = false;
-  const auto count_keys = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (event == Json::parse_event_t::object_start) keys.push_back(0);
-    if (event == Json::parse_event_t::key && !keys.empty()) ++keys.back();
-    if (event == Json::parse_event_t::object_end && !keys.empty()) {
-      differs = differs || parsed.size() != keys.back();
-      keys.pop_back();
-    }
-    return true;
-  };
-  Json value = Json::parse(text, count_keys, false);
-  if (differs) note_duplicates(text, *duplicates);
+  Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) return std::nullopt;
+  // Nearly no request has a key twice, so the keys are compared only if the object has fewer of them than the text.
+  if (keys_in(value) != keys_in(text)) note_duplicates(text, *duplicates);
   return value;
 }
 

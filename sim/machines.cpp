@@ -15,11 +15,11 @@ namespace {
 void set_containers(Json& pod, const char* state, Json details, bool ready) {
   Json statuses = Json::array();
   for (const Json& container : at(pod, "/spec/containers"))
-    statuses.push_back({{"name", container.value("name", "app")},
-                        {"image", container.value("image", "")},
-                        {"ready", ready},
-                        {"restartCount", 0},
-                        {"state", {{state, details}}}});
+    statuses.push_back(object_of({{"name", container.value("name", "app")},
+                                  {"image", container.value("image", "")},
+                                  {"ready", ready},
+                                  {"restartCount", 0},
+                                  {"state", object_of({{state, details}})}}));
   pod["status"]["containerStatuses"] = std::move(statuses);
 }
 
@@ -106,7 +106,7 @@ void Kubelet::start(const Key& key, const std::string& uid) {
     if (!next["status"].contains("startTime")) next["status"]["startTime"] = k8s::format_time(now);
     for (const char* type : {"Initialized", "Ready", "ContainersReady"}) {
       const bool holds = ready || std::string_view(type) == "Initialized";
-      set_condition(next, {{"type", type}, {"status", holds ? "True" : "False"}}, now);
+      set_condition(next, object_of({{"type", type}, {"status", holds ? "True" : "False"}}), now);
     }
     set_containers(next, "running", {{"startedAt", k8s::format_time(now)}}, ready);
   });
@@ -175,7 +175,7 @@ void Kubelet::report_stopped(const Key& key, const std::string& uid) {
     const WallTime now = world_.wall_now();
     set_ended(next, now);
     for (const char* type : {"Ready", "ContainersReady"})
-      set_condition(next, {{"type", type}, {"status", "False"}}, now);
+      set_condition(next, object_of({{"type", type}, {"status", "False"}}), now);
   });
   // Do the final delete. The real kubelet has the UID as a precondition; here the comparison above has checked the UID.
   delete_gracefully(world_, key, 0);
@@ -195,7 +195,7 @@ void Machines::set_pods_ready(const std::string& node, bool ready) {
     if (!runs || (ready && (never || terminating(*pod)))) continue;
     world_.store.modify({"pods", ns_of(*pod), name_of(*pod)}, [&](Json& next) {
       for (const char* type : {"Ready", "ContainersReady"})
-        set_condition(next, {{"type", type}, {"status", ready ? "True" : "False"}}, world_.wall_now());
+        set_condition(next, object_of({{"type", type}, {"status", ready ? "True" : "False"}}), world_.wall_now());
     });
   }
 }

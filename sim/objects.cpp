@@ -76,6 +76,13 @@ const ResourceInfo* find_kind(std::string_view kind) {
   return find_where([&](const ResourceInfo& info) { return info.kind == kind; });
 }
 
+Json object_of(std::initializer_list<std::pair<std::string_view, Json>> members) {
+  Json object = Json::object();
+  auto& map = object.get_ref<Json::object_t&>();
+  for (const auto& [name, value] : members) map.emplace(name, value);
+  return object;
+}
+
 std::string annotation(const Json& object, const char* key) {
   const Json& annotations = at(object, "/metadata/annotations");
   if (!annotations.is_object()) return {};

@@ -4,10 +4,12 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "placement/objects.hpp"
@@ -67,6 +69,8 @@ using placement::tolerates;
 using placement::uid_of;
 using placement::waits_for_node;
 
+// Makes an object with these members. Takes a fraction of the time of nested braces, of which Json makes lists first.
+Json object_of(std::initializer_list<std::pair<std::string_view, Json>> members);
 std::string annotation(const Json& object, const char* key);
 bool has_finalizers(const Json& object);
 

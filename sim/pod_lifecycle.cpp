@@ -65,13 +65,13 @@ void mark_disruption_target(World& world, const Key& pod, const std::string& man
   if (text(present, "/status") == "True" && text(present, "/reason") == "EvictionByEvictionAPI") return;
   world.store.modify(pod, [&](Json& next) {
     set_condition(next,
-                  {{"type", "DisruptionTarget"},
-                   {"status", "True"},
-                   {"reason", "EvictionByEvictionAPI"},
-                   {"message", "Eviction API: evicting"}},
+                  object_of({{"type", "DisruptionTarget"},
+                             {"status", "True"},
+                             {"reason", "EvictionByEvictionAPI"},
+                             {"message", "Eviction API: evicting"}}),
                   world.wall_now());
     next["metadata"]["managedFields"].push_back(
-        {{"manager", manager}, {"operation", "Update"}, {"apiVersion", "v1"}, {"subresource", "status"}});
+        object_of({{"manager", manager}, {"operation", "Update"}, {"apiVersion", "v1"}, {"subresource", "status"}}));
   });
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <map>
 #include <tuple>
 #include <utility>
@@ -41,8 +40,8 @@ void release(World& world, const Json& pod, const std::string& owner_uid) {
   });
 }
 
-Object adopt(World& world, const Json& pod, const Json& set) {
-  return world.store.modify({"pods", ns_of(pod), name_of(pod)}, [&](Json& next) {
+void adopt(World& world, const Json& pod, const Json& set) {
+  world.store.modify({"pods", ns_of(pod), name_of(pod)}, [&](Json& next) {
     Json& owners = next["metadata"]["ownerReferences"];
     if (!owners.is_array()) owners = Json::array();
     owners.push_back(owner_reference(set));
@@ -57,31 +56,63 @@ Claims::Fate Claims::fate_of(const Known& known, const Object& pod) {
   return !known.selector || known.selector->matches(*pod) ? Fate::counts : Fate::to_release;
 }
 
-std::vector<Object> Claims::claim_pods(const Object& set) {
-  const std::string ns = ns_of(*set), uid = uid_of(*set);
-  Known& known = known_[{"replicasets", ns, name_of(*set)}];
-  if (known.set != set) known = {set, selector_of(*set)};
-  std::vector<Object> claimed;
-  const std::vector<Judged> before = std::exchange(known.pods, {});
-  known.pods.reserve(before.size() + 1);
-  auto expected = before.begin();  // both lists are by name, so a pod that has not changed is mostly the next one
-  for (Object& pod : world_.store.list("pods", ns, By::controller, uid)) {
-    const auto same = std::find_if(expected, before.end(), [&](const Judged& judged) { return judged.pod == pod; });
-    const Fate fate = same == before.end() ? fate_of(known, pod) : same->fate;
-    if (same != before.end()) expected = std::next(same);
-    if (fate == Fate::to_release) {
-      release(world_, *pod, uid);
-      continue;
-    }
-    if (fate == Fate::counts) claimed.push_back(pod);
+Claims::Known& Claims::known_of(const Object& set) {
+  Known& known = known_[uid_of(*set)];
+  if (known.set == set) return known;
+  known = {set, selector_of(*set)};
+  for (Object& pod : world_.store.list("pods", ns_of(*set), By::controller, uid_of(*set))) {
+    const Fate fate = fate_of(known, pod);
     known.pods.push_back({std::move(pod), fate});
   }
-  if (!known.selector) return claimed;
-  const std::size_t own = claimed.size();  // the store lists them by name
-  for (const Object& pod : world_.store.list("pods", ns, By::controller, ""))
-    if (is_active(*pod) && known.selector->matches(*pod)) claimed.push_back(adopt(world_, *pod, *set));
-  if (claimed.size() > own) std::sort(claimed.begin(), claimed.end(), by_name);
-  return claimed;
+  return known;
+}
+
+// Returns nullptr if the pod has no controller, or one that has not claimed its pods yet.
+Claims::Known* Claims::controller_of(const Object& pod) {
+  if (!pod) return nullptr;
+  const auto known = known_.find(text(sim::controller_of(*pod), "/uid"));
+  // A pod cannot belong to a ReplicaSet of another namespace.
+  const bool is_own = known != known_.end() && ns_of(*known->second.set) == ns_of(*pod);
+  return is_own ? &known->second : nullptr;
+}
+
+void Claims::note(const Change& change) {
+  // What a restored backup changes is not told pod by pod in all cases, so everything is read again.
+  if (change.restored) return known_.clear();
+  if (Known* const known = controller_of(change.before))
+    std::erase_if(known->pods, [&](const Judged& judged) { return judged.pod == change.before; });
+  Known* const known = change.type == ChangeType::deleted ? nullptr : controller_of(change.object);
+  if (known) known->pods.push_back({change.object, fate_of(*known, change.object)});
+}
+
+void Claims::forget(const Key& set) {
+  std::erase_if(known_, [&](const auto& entry) {
+    const Json& known = *entry.second.set;
+    return ns_of(known) == set.ns && name_of(known) == set.name;
+  });
+}
+
+std::vector<Object> Claims::with(const Known& known, Fate fate) const {
+  std::vector<Object> pods;
+  for (const Judged& judged : known.pods)
+    if (judged.fate == fate) pods.push_back(judged.pod);
+  std::sort(pods.begin(), pods.end(), by_name);
+  return pods;
+}
+
+std::size_t Claims::claim_pods(const Object& set) {
+  const Known& known = known_of(set);
+  for (const Object& pod : with(known, Fate::to_release)) release(world_, *pod, uid_of(*set));
+  if (known.selector)
+    for (const Object& pod : world_.store.list("pods", ns_of(*set), By::controller, ""))
+      if (is_active(*pod) && known.selector->matches(*pod)) adopt(world_, *pod, *set);
+  return static_cast<std::size_t>(std::count_if(known.pods.begin(), known.pods.end(),
+                                                [](const Judged& judged) { return judged.fate == Fate::counts; }));
+}
+
+std::vector<Object> Claims::active_pods(const Json& set) const {
+  const auto known = known_.find(uid_of(set));
+  return known == known_.end() ? std::vector<Object>() : with(known->second, Fate::counts);
 }
 
 std::vector<Object> sets_that_select(const Store& store, const Json& pod) {

@@ -16,6 +16,7 @@
 
 #include "placement/selector.hpp"
 #include "sim/objects.hpp"
+#include "sim/store.hpp"
 #include "sim/world.hpp"
 
 namespace haulout::sim {
@@ -23,19 +24,23 @@ namespace haulout::sim {
 // Returns true if the pod is neither terminating nor finished. A ReplicaSet counts only such pods.
 bool is_active(const Json& pod);
 
-// Claims the pods of ReplicaSets. It remembers what it has found out about the states of a ReplicaSet and of its pods,
-// because a ReplicaSet claims its pods after every change of one of them.
+// Claims the pods of ReplicaSets. It keeps what it has found out about each ReplicaSet and its pods, because a
+// ReplicaSet claims its pods after every change of one of them.
 class Claims {
  public:
   explicit Claims(World& world) : world_(world) {}
 
-  // Returns the active pods of the ReplicaSet, sorted by name, after it has claimed them as the real controller does:
-  // it releases each of its active pods that its selector does not match, by removing the ownerReference, and adopts
-  // each active pod that its selector matches and that has no controller. A ReplicaSet without a selector, or with one
-  // that does not match its own template, neither releases nor adopts: a real server accepts no such ReplicaSet.
-  std::vector<Object> claim_pods(const Object& set);
+  // Returns how many active pods the ReplicaSet has, after it has claimed them as the real controller does: it releases
+  // each of its active pods that its selector does not match, by removing the ownerReference, and adopts each active
+  // pod that its selector matches and that has no controller. A ReplicaSet without a selector, or with one that does
+  // not match its own template, neither releases nor adopts: a real server accepts no such ReplicaSet.
+  std::size_t claim_pods(const Object& set);
+  // Returns the active pods of a ReplicaSet that has just claimed its pods, sorted by name.
+  std::vector<Object> active_pods(const Json& set) const;
+  // Records a change of a pod.
+  void note(const Change& change);
   // Forgets the ReplicaSet of this key, which was deleted.
-  void forget(const Key& set) { known_.erase(set); }
+  void forget(const Key& set);
   // Returns how many pods it has examined so far, as a measure of work.
   std::uint64_t examined() const { return examined_; }
 
@@ -48,12 +53,15 @@ class Claims {
   struct Known {
     Object set;
     std::optional<placement::Selector> selector;
-    std::vector<Judged> pods{};  // as they were at the last claim, by name
+    std::vector<Judged> pods{};  // those that name the ReplicaSet as their controller, in no order
   };
   Fate fate_of(const Known& known, const Object& pod);
+  Known& known_of(const Object& set);
+  Known* controller_of(const Object& pod);
+  std::vector<Object> with(const Known& known, Fate fate) const;
 
   World& world_;
-  std::unordered_map<Key, Known, HashOfKey> known_;
+  std::unordered_map<std::string, Known> known_;  // by UID of the ReplicaSet
   std::uint64_t examined_ = 0;
 };
 // Returns the ReplicaSets that would adopt the pod.

@@ -118,7 +118,7 @@ void Scheduler::bind(const Key& key, const std::string& uid, const std::string& 
   if (!world_.store.get({"nodes", "", node})) return retry_later();
   world_.store.modify(key, [&](Json& next) {
     next["spec"]["nodeName"] = node;
-    set_condition(next, {{"type", "PodScheduled"}, {"status", "True"}}, world_.wall_now());
+    set_condition(next, object_of({{"type", "PodScheduled"}, {"status", "True"}}), world_.wall_now());
     nominate(next, {});
   });
 }

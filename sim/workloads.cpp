@@ -49,12 +49,12 @@ void add_claims(Json& pod, const Json& templates) {
 }  // namespace
 
 Json owner_reference(const Json& owner) {
-  return {{"apiVersion", owner.value("apiVersion", "")},
-          {"kind", owner.value("kind", "")},
-          {"name", name_of(owner)},
-          {"uid", uid_of(owner)},
-          {"controller", true},
-          {"blockOwnerDeletion", true}};
+  return object_of({{"apiVersion", owner.value("apiVersion", "")},
+                    {"kind", owner.value("kind", "")},
+                    {"name", name_of(owner)},
+                    {"uid", uid_of(owner)},
+                    {"controller", true},
+                    {"blockOwnerDeletion", true}});
 }
 
 Json pod_of_template(const Json& controller, const Json& sibling, const std::string& name) {
@@ -117,6 +117,7 @@ void Workloads::on_change(const Change& change) {
     const Json& above = controller_of(*change.object);
     if (text(above, "/kind") == "Deployment") look_later({"deployments", change.key.ns, text(above, "/name")});
   } else if (resource == "pods") {
+    claims_.note(change);
     on_pod(change);
   } else if (resource == "nodes" && change.type != ChangeType::modified) {
     for (const Object& set : world_.store.list("daemonsets")) look_later({"daemonsets", ns_of(*set), name_of(*set)});
@@ -237,13 +238,14 @@ void Workloads::reconcile_deployment(const Key& key, const Json& deployment) {
 }
 
 void Workloads::reconcile_replica_set(const Key& key, const Object& set) {
-  std::vector<Object> present = claims_.claim_pods(set);
+  std::size_t count = claims_.claim_pods(set);
   const auto replicas = static_cast<std::size_t>(std::max<std::int64_t>(0, number(*set, "/spec/replicas", 1)));
-  for (std::size_t count = present.size(); count < replicas; ++count)
+  for (; count < replicas; ++count)
     if (!create_pod(*set, key.name + "-" + world_.store.new_uid().substr(0, 5), "")) return;
   // As in the real controller, a sync without an error ends the pauses after refused pods.
   refusals_.erase(key);
-  if (present.size() <= replicas) return;
+  if (count <= replicas) return;
+  std::vector<Object> present = claims_.active_pods(*set);
   sort_for_deletion(present, related_pods(world_.store, *set), world_.wall_now());
   for (std::size_t i = 0; i < present.size() - replicas; ++i)
     delete_gracefully(world_, {"pods", key.ns, name_of(*present[i])}, std::nullopt);
