@@ -83,6 +83,33 @@ Json object_of(std::initializer_list<std::pair<std::string_view, Json>> members)
   return object;
 }
 
+namespace {
+
+void take_apart(Json& value) {
+  if (!value.is_structured()) return;
+  for (Json& below : value) take_apart(below);
+  value.clear();
+}
+
+class TakenApart {
+ public:
+  explicit TakenApart(Json json) : json_(std::move(json)) {}
+  TakenApart(const TakenApart&) = delete;
+  TakenApart& operator=(const TakenApart&) = delete;
+  ~TakenApart() { take_apart(json_); }
+  const Json& json() const { return json_; }
+
+ private:
+  Json json_;
+};
+
+}  // namespace
+
+Object object_from(Json json) {
+  const auto owner = std::make_shared<const TakenApart>(std::move(json));
+  return {owner, &owner->json()};
+}
+
 std::string annotation(const Json& object, const char* key) {
   const Json& annotations = at(object, "/metadata/annotations");
   if (!annotations.is_object()) return {};

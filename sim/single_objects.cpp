@@ -463,8 +463,8 @@ http::Response SingleObjects::patch(const Call& call) {
   normalise(after);
   if (info.resource == "nodes" && flag(after, "/spec/unschedulable") != flag(*before, "/spec/unschedulable"))
     book_unschedulable(after, call.manager(), world_.wall_now());
-  const Object stored = call.option("dryRun").empty() ? world_.store.update(call.key(), std::move(after))
-                                                      : std::make_shared<const Json>(std::move(after));
+  const Object stored =
+      call.option("dryRun").empty() ? world_.store.update(call.key(), std::move(after)) : object_from(std::move(after));
   http::Response response = json_response(200, texts_.of(stored));
   if (validation != "Ignore") add_warnings(response, problems);
   return response;

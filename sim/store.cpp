@@ -129,14 +129,24 @@ bool has_same_terms(const std::string& resource, const Json& before, const Json&
 void Index::change(const Entry& entry, const Object& before, const Object& after) {
   const Key& key = entry.first;
   if (before && after && has_same_terms(key.resource, *before, *after)) return;
-  std::vector<Term> terms = terms_of(key, after);
-  for (const Term& term : terms_of(key, before)) {
+  const std::vector<Term> terms = terms_of(key, after), terms_before = terms_of(key, before);
+  const auto has = [](const std::vector<Term>& all, const Term& term) {
+    return std::find(all.begin(), all.end(), term) != all.end();
+  };
+  for (const Term& term : terms_before) {
     const auto found = found_.find(term);
-    if (found == found_.end() || std::count(terms.begin(), terms.end(), term) > 0) continue;
-    found->second.erase(&entry);
-    if (found->second.empty()) found_.erase(found);
+    if (found == found_.end() || has(terms, term)) continue;
+    const auto of_namespace = found->second.by_namespace.find(key.ns);
+    if (of_namespace == found->second.by_namespace.end()) continue;
+    found->second.size -= of_namespace->second.erase(&entry);
+    if (of_namespace->second.empty()) found->second.by_namespace.erase(of_namespace);
+    if (found->second.size == 0) found_.erase(found);
   }
-  for (Term& term : terms) found_[std::move(term)].insert(&entry);
+  for (const Term& term : terms) {
+    if (has(terms_before, term)) continue;
+    Found& found = found_[term];
+    found.size += found.by_namespace[key.ns].insert(&entry).second ? 1 : 0;
+  }
 }
 
 const Index::Found& Index::find(By by, const std::string& value) const {
@@ -150,37 +160,33 @@ Object Store::get(const Key& key) const {
   return found == entries_.end() ? nullptr : found->second->second;
 }
 
-namespace {
-const Index::Entry* place_of(const Index::Entry& entry) {
-  return &entry;
-}
-const Index::Entry* place_of(const Index::Entry* entry) {
-  return entry;
-}
-}  // namespace
-
-template <class Entries>
-std::vector<Object> Store::in(const Entries& entries, std::string_view resource, std::string_view ns) const {
+std::vector<Object> Store::list(std::string_view resource, std::string_view ns) const {
   std::vector<Object> result;
-  const auto belongs = [&](const auto& entry) {
-    const Key& key = place_of(entry)->first;
-    return key.resource == resource && (ns.empty() || key.ns == ns);
-  };
-  if (!entries.empty() && belongs(*entries.begin()) && belongs(*std::prev(entries.end()))) {
-    // The index nearly always has nothing else under a value. The entries between these two need no look at their keys.
-    result.reserve(entries.size());
-    for (const auto& entry : entries) result.push_back(place_of(entry)->second);
-  } else {
-    for (auto place = entries.lower_bound(Key{std::string(resource), std::string(ns), {}});
-         place != entries.end() && belongs(*place); ++place)
-      result.push_back(place_of(*place)->second);
-  }
+  const auto belongs = [&](const Key& key) { return key.resource == resource && (ns.empty() || key.ns == ns); };
+  for (auto place = objects_.lower_bound(Key{std::string(resource), std::string(ns), {}});
+       place != objects_.end() && belongs(place->first); ++place)
+    result.push_back(place->second);
   listed_ += result.size();
   return result;
 }
 
-std::vector<Object> Store::list(std::string_view resource, std::string_view ns) const {
-  return in(objects_, resource, ns);
+std::vector<Object> Store::in(const Index::Found& found, std::string_view resource, std::string_view ns) const {
+  std::vector<const Index::Entry*> entries;
+  const auto collect = [&](const std::unordered_set<const Index::Entry*>& of_namespace) {
+    for (const Index::Entry* entry : of_namespace)
+      if (entry->first.resource == resource) entries.push_back(entry);
+  };
+  if (ns.empty()) {
+    for (const auto& [name, of_namespace] : found.by_namespace) collect(of_namespace);
+  } else if (const auto of_namespace = found.by_namespace.find(ns); of_namespace != found.by_namespace.end()) {
+    collect(of_namespace->second);
+  }
+  std::ranges::sort(entries, {}, [](const Index::Entry* entry) -> const Key& { return entry->first; });
+  std::vector<Object> result;
+  result.reserve(entries.size());
+  for (const Index::Entry* entry : entries) result.push_back(entry->second);
+  listed_ += result.size();
+  return result;
 }
 
 std::vector<Object> Store::list(std::string_view resource, std::string_view ns, By by, const std::string& value) const {
@@ -198,11 +204,11 @@ std::vector<Object> Store::candidates(const Selection& selection) const {
   const Index::Found* fewest = nullptr;
   const auto narrow = [&](By by, const std::string& value) {
     const Index::Found& found = index_.find(by, value);
-    if (found.size() < (fewest ? fewest->size() : objects_.size())) fewest = &found;
+    if (found.size < (fewest ? fewest->size : objects_.size())) fewest = &found;
   };
   for (const auto& [key, value] : selection.labels.demands()) narrow(By::label, label_term(key, value));
   if (const auto node = selection.fields.demand("/spec/nodeName")) narrow(By::node, *node);
-  return fewest ? in(*fewest, selection.resource, selection.ns) : in(objects_, selection.resource, selection.ns);
+  return fewest ? in(*fewest, selection.resource, selection.ns) : list(selection.resource, selection.ns);
 }
 
 std::vector<Object> Store::select(const Selection& selection) const {
@@ -258,7 +264,7 @@ Object Store::create(std::string_view resource, Json object) {
   if (!metadata.contains("creationTimestamp")) metadata["creationTimestamp"] = k8s::format_time(clock_.wall_now());
   if (!metadata.contains("generation")) metadata["generation"] = 1;
   metadata["resourceVersion"] = std::to_string(++revision_);
-  auto stored = std::make_shared<const Json>(std::move(object));
+  Object stored = object_from(std::move(object));
   put(key, nullptr, stored);
   record(ChangeType::added, std::move(key), stored, nullptr);
   return stored;
@@ -277,7 +283,7 @@ Object Store::update(const Key& key, Json object) {
   if (key.resource != "pods" && key.resource != "nodes" && at(object, "/spec") != at(*before, "/spec"))
     object["metadata"]["generation"] = number(*before, "/metadata/generation", 1) + 1;
   object["metadata"]["resourceVersion"] = std::to_string(++revision_);
-  auto stored = std::make_shared<const Json>(std::move(object));
+  Object stored = object_from(std::move(object));
   put(key, before, stored);
   record(ChangeType::modified, key, stored, before);
   return stored;
@@ -296,7 +302,7 @@ Object Store::remove(const Key& key) {
   if (!before) return nullptr;
   Json last = *before;
   last["metadata"]["resourceVersion"] = std::to_string(++revision_);
-  auto stored = std::make_shared<const Json>(std::move(last));
+  Object stored = object_from(std::move(last));
   put(key, before, nullptr);
   record(ChangeType::deleted, key, stored, before);
   return stored;

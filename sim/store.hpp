@@ -9,10 +9,10 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -84,12 +84,11 @@ using Objects = std::map<Key, Object>;
 class Index {
  public:
   using Entry = Objects::value_type;
-  struct ByKey {
-    using is_transparent = void;
-    bool operator()(const Entry* one, const Entry* other) const { return one->first < other->first; }
-    bool operator()(const Entry* one, const Key& other) const { return one->first < other; }
+  // Some labels have thousands of objects, so these are in no order: a write would have to search among their keys.
+  struct Found {
+    std::map<std::string, std::unordered_set<const Entry*>, std::less<>> by_namespace;
+    std::size_t size = 0;
   };
-  using Found = std::set<const Entry*, ByKey>;
 
   // Updates the index for a write that replaces `before` with `after`. `before` is null for a new object, `after` for a
   // deleted one. `entry` has the key of the object; the index refers to it until the object is deleted.
@@ -175,8 +174,7 @@ class Store {
   Rng& rng() const { return rng_; }
 
  private:
-  template <class Entries>
-  std::vector<Object> in(const Entries& entries, std::string_view resource, std::string_view ns) const;
+  std::vector<Object> in(const Index::Found& found, std::string_view resource, std::string_view ns) const;
   // Returns a superset of the objects that match the selection, found through the index.
   std::vector<Object> candidates(const Selection& selection) const;
   void put(const Key& key, const Object& before, const Object& after);

@@ -125,7 +125,7 @@ void WatchHub::offer(const Watch& watch, const Change& change) {
     // change.
     Json last = *change.before;
     last["metadata"]["resourceVersion"] = std::to_string(change.revision);
-    send_object(*channel, "DELETED", std::make_shared<const Json>(std::move(last)));
+    send_object(*channel, "DELETED", object_from(std::move(last)));
   }
 }
 

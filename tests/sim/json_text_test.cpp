@@ -48,6 +48,23 @@ Json random_value(Rng& rng, int depth) {
   }
 }
 
+TEST(JsonText, IsThatOfDumpForTextsOfAllLengths) {
+  SeededRng rng(2);
+  constexpr std::string_view characters = "ab\"\\ :{}";
+  for (std::size_t length = 0; length < 3000; length += 1 + length / 50) {
+    std::string text;
+    for (std::size_t i = 0; i < length; ++i) text += characters[rng.next() % (length % 3 == 0 ? 2 : characters.size())];
+    const Json value = {text, {{text, 1}}, text};
+    ASSERT_EQ(json_text(value), value.dump()) << length;
+  }
+}
+
+TEST(JsonText, AnItemHasNoKindAndNoVersion) {
+  EXPECT_EQ(item_text(Json::parse(R"({"kind":"Pod","apiVersion":"v1","metadata":{"kind":"x"},"spec":{}})")),
+            R"({"metadata":{"kind":"x"},"spec":{}})");
+  EXPECT_EQ(item_text(Json::parse(R"({"kind":"Pod"})")), "{}");
+}
+
 TEST(JsonText, IsThatOfDumpForRandomValues) {
   SeededRng rng(1);
   constexpr int values = 2000;

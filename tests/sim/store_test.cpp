@@ -43,6 +43,18 @@ class StoreTest : public haulout::testing::VirtualTimeTest {
   Store store{clock, rng};
 };
 
+TEST(Objects, MembersMakeTheSameObjectAsBraces) {
+  EXPECT_EQ(object_of({{"b", 1}, {"a", object_of({{"c", Json::array()}})}}),
+            (Json{{"a", {{"c", Json::array()}}}, {"b", 1}}));
+  EXPECT_EQ(object_of({}), Json::object());
+}
+
+TEST(Objects, AnObjectStaysAsItIsUntilItsEnd) {
+  const Object object = object_from(Json::parse(R"({"a":[1,{"b":[]},"text"],"c":{}})"));
+  const Object other = object;
+  EXPECT_EQ(other->dump(), R"({"a":[1,{"b":[]},"text"],"c":{}})");
+}
+
 TEST_F(StoreTest, WhatAControllerHasIsFoundInOrderAndInItsNamespace) {
   for (const char* name : {"c", "a", "b"}) add(name, "u1");
   add("d", "u2");
