@@ -63,7 +63,7 @@ AuthCore::AuthCore(asio::any_io_executor executor, Clock& clock, http::Transport
       tls_(std::move(tls)),
       tls_in_use_(tls_),
       next_check_(clock.now() + check_interval),
-      gate_(executor) {
+      wake_(executor) {
   // Drops the inline token if the connection also has a token file. Otherwise a later read of the file that fails would
   // make load_token() return the inline token again, although `token_` may be newer.
   if (token_is_in_file(connection_)) connection_.token.data.clear();
@@ -234,7 +234,7 @@ Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
   plugin_runs_ = true;
   const ScopeExit ended([this] {
     plugin_runs_ = false;
-    gate_.cancel();
+    wake_.cancel();
   });
   auto credential = co_await hooks_.run_plugin(*connection_.exec, tls_.ca_pem);
   ++now_.plugin;
@@ -254,7 +254,7 @@ Task<> AuthCore::fetch_plugin_credential(std::uint64_t seen) {
 }
 
 Task<> AuthCore::wait_for_plugin() {
-  co_await gate_.async_receive(asio::as_tuple(asio::use_awaitable));
+  co_await wake_.async_receive(asio::as_tuple(asio::use_awaitable));
   const auto state = co_await asio::this_coro::cancellation_state;
   if (state.cancelled() != asio::cancellation_type::none)
     throw boost::system::system_error(asio::error::operation_aborted);

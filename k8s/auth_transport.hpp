@@ -22,7 +22,7 @@
 #include "http/transport.hpp"
 #include "k8s/credentials.hpp"
 #include "k8s/exec_plugin.hpp"
-#include "retry/gate.hpp"
+#include "retry/wake_channel.hpp"
 
 namespace haulout::k8s {
 
@@ -93,7 +93,7 @@ class AuthCore final : public http::Transport {
   std::optional<Error> plugin_failure_;  // failure of the plugin's last run, if it failed
   std::optional<Error> login_failure_;   // failure of log_in(); the next request returns and clears it
   bool plugin_runs_ = false;
-  Gate gate_;  // opened to wake the waiters when a run of the plugin ends
+  WakeChannel wake_;  // wakes the waiters when a run of the plugin ends
   Generation now_;
 };
 

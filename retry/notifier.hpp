@@ -7,7 +7,7 @@
 #include <boost/asio/awaitable.hpp>
 
 #include "retry/clock.hpp"
-#include "retry/gate.hpp"
+#include "retry/wake_channel.hpp"
 
 namespace haulout {
 
@@ -21,7 +21,7 @@ class Notifier {
   boost::asio::awaitable<bool> wait_until(Clock& clock, TimePoint until);
 
  private:
-  Gate gate_;
+  WakeChannel wake_;
   bool raised_ = false;
 };
 

@@ -30,7 +30,7 @@ void emit_later(const asio::any_io_executor& executor, Signal signal) {
 
 }  // namespace
 
-TaskGroup::TaskGroup(asio::any_io_executor executor) : executor_(executor), gate_(executor) {}
+TaskGroup::TaskGroup(asio::any_io_executor executor) : executor_(executor), wake_(executor) {}
 
 TaskGroup::~TaskGroup() {
   if (children_.empty()) return;
@@ -91,11 +91,11 @@ void TaskGroup::ended(ChildId id, std::exception_ptr failure) {
     failure_ = failure;
     cancel();
   }
-  gate_.cancel();  // wakes join() and with_task_group(), which check again whether a child still runs
+  wake_.cancel();  // wakes join() and with_task_group(), which check again whether a child still runs
 }
 
 asio::awaitable<void> TaskGroup::join() {
-  while (children_.size() > children_.count(body_)) co_await gate_.async_receive(asio::as_tuple(asio::use_awaitable));
+  while (children_.size() > children_.count(body_)) co_await wake_.async_receive(asio::as_tuple(asio::use_awaitable));
   if (failure_) std::rethrow_exception(failure_);
 }
 
@@ -114,7 +114,7 @@ asio::awaitable<void> with_task_group(std::function<asio::awaitable<void>(TaskGr
   co_await asio::this_coro::throw_if_cancelled(false);
   bool asked = false;
   while (!group.children_.empty()) {
-    co_await group.gate_.async_receive(asio::as_tuple(asio::use_awaitable));
+    co_await group.wake_.async_receive(asio::as_tuple(asio::use_awaitable));
     auto state = co_await asio::this_coro::cancellation_state;
     if (state.cancelled() != asio::cancellation_type::none && !asked) {
       asked = true;

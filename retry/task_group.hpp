@@ -18,7 +18,7 @@
 #include <map>
 #include <memory>
 
-#include "retry/gate.hpp"
+#include "retry/wake_channel.hpp"
 
 namespace haulout {
 
@@ -58,7 +58,7 @@ class TaskGroup {
   void ended(ChildId id, std::exception_ptr failure);
 
   boost::asio::any_io_executor executor_;
-  Gate gate_;
+  WakeChannel wake_;
   std::map<ChildId, Child> children_;
   std::exception_ptr failure_;
   ChildId next_id_ = 1;

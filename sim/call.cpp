@@ -301,11 +301,11 @@ void note_duplicates(std::string_view text, std::vector<std::string>& duplicates
   static_cast<void>(Json::parse(text, watch_keys, false));
 }
 
-std::size_t keys_in(const Json& value) {
-  std::size_t keys = value.is_object() ? value.size() : 0;
+std::size_t members_in(const Json& value) {
+  std::size_t members = value.is_object() ? value.size() : 0;
   if (value.is_structured())
-    for (const Json& below : value) keys += keys_in(below);
-  return keys;
+    for (const Json& below : value) members += members_in(below);
+  return members;
 }
 
 // Returns the number of keys in a text that is JSON: of the strings before a colon.
@@ -326,7 +326,7 @@ std::optional<Json> parse_json(std::string_view text, std::vector<std::string>* 
   Json value = Json::parse(text, nullptr, false);
   if (value.is_discarded()) return std::nullopt;
   // Nearly no request has a key twice, so the keys are compared only if the object has fewer of them than the text.
-  if (keys_in(value) != keys_in(text)) note_duplicates(text, *duplicates);
+  if (members_in(value) != keys_in(text)) note_duplicates(text, *duplicates);
   return value;
 }
 
