@@ -24,7 +24,8 @@ class BudgetsFeed {
   // Watches the budgets. Ends only by cancellation.
   boost::asio::awaitable<void> follow();
   void close() { view_.reset(); }
-  // Returns all budgets of the cluster, by UID; nullptr before the first list that succeeds and after close().
+  // Returns all budgets of the cluster that are known, by UID. It is nullptr after close(), and until list() has
+  // succeeded or follow() was called.
   const std::map<std::string, k8s::PodDisruptionBudget>* all() const { return view_ ? &view_->objects() : nullptr; }
   // Processes the watch events that have arrived, without further delay.
   void read_on();
@@ -43,7 +44,7 @@ class BudgetsFeed {
 
   Session& session_;
   Pipeline& pipeline_;
-  std::unique_ptr<View> view_;  // all budgets; created by the first list
+  std::unique_ptr<View> view_;  // all budgets; created by list() or follow()
   HeldLong held_;               // times how long pods have been parked because of a budget
   bool follows_ = false;        // follow() was called, so there is a main loop to be woken
   bool forbidden_ = false;

@@ -1,5 +1,5 @@
-// A channel at which coroutines wait until somebody wakes them. For the other files of retry/, and where several
-// coroutines wait for one event; everything else waits with a Notifier or a TaskGroup.
+// A channel at which coroutines wait until somebody wakes them. Notifier, TaskGroup and Clock are made with it. Other
+// code uses it only if several coroutines wait for one event, because a Notifier wakes only one.
 //
 // `co_await wake.async_receive(asio::as_tuple(asio::use_awaitable))` waits, and wake.cancel() wakes all that wait at
 // that moment; it is not remembered for later. The wait ends, without an exception, when the waiting coroutine is

@@ -77,7 +77,7 @@ Claims::Known* Claims::controller_of(const Object& pod) {
 }
 
 void Claims::note(const Change& change) {
-  // What a restored backup changes is not told pod by pod in all cases, so everything is read again.
+  // A restored backup may change many pods, and is rare. So everything is read again.
   if (change.restored) return known_.clear();
   if (Known* const known = controller_of(change.before))
     std::erase_if(known->pods, [&](const Judged& judged) { return judged.pod == change.before; });
