@@ -136,7 +136,12 @@ std::string controller_key(const std::string& ns, const std::string& uid) {
   return ns + "/" + uid;
 }
 
-ControllerQuestion question_about(const k8s::Pod& pod) {
+ControllerBook::Name ControllerBook::name_in(std::string_view key) {
+  const auto slash = key.find('/');  // the name of a namespace has none
+  return {key.substr(0, slash), key.substr(slash + 1)};
+}
+
+ControllerQuestion question_about(const k8s::Replica& pod) {
   ControllerQuestion question{*pod.controller, pod.ns, {}};
   if (!pod.owned && pod.surge_mark && !pod.surge_mark->deployment_uid.empty())
     question.above =
@@ -200,18 +205,24 @@ TimePoint ControllerQuestions::next_due(TimePoint now) const {
   return next;
 }
 
-bool is_guarded(const k8s::Pod& pod) {
+bool is_guarded(const k8s::Replica& pod) {
   if (!pod.controller || pod.finished() || is_mirror(pod) || is_daemon_pod(pod)) return false;
   return pod.controller->kind != "Job";
 }
 
-const Controller* ControllerBook::of(const k8s::Pod& pod) const {
-  const ControllerGroup* group = pod.controller ? group_at(controller_key(pod.ns, pod.controller->uid)) : nullptr;
-  return group ? &group->controller : nullptr;
+const ControllerBook::Owner* ControllerBook::owner_of(const k8s::Replica& pod) const {
+  const auto found = owners_.find(Name{pod.ns, pod.controller->uid});
+  return found == owners_.end() ? nullptr : &found->second;
 }
 
-ControllerGroup* ControllerBook::group_of(const k8s::Pod& pod) {
-  return group_at(controller_key(pod.ns, pod.controller->uid));
+const Controller* ControllerBook::of(const k8s::Replica& pod) const {
+  const Owner* owner = pod.controller ? owner_of(pod) : nullptr;
+  return owner && owner->group ? &owner->group->controller : nullptr;
+}
+
+ControllerGroup* ControllerBook::group_of(const k8s::Replica& pod) {
+  const Owner* owner = owner_of(pod);
+  return owner ? owner->group : nullptr;
 }
 
 // Returns the group of a direct or top-level controller; nullptr if it was not looked up yet.
@@ -220,11 +231,11 @@ ControllerGroup* ControllerBook::group_at(const std::string& owner) const {
   return found == owners_.end() ? nullptr : found->second.group;
 }
 
-const ControlledPod* ControllerBook::find(const k8s::Pod& pod) const {
-  const auto owner = owners_.find(controller_key(pod.ns, pod.controller->uid));
-  if (owner == owners_.end()) return nullptr;
-  const auto found = owner->second.pods.find(pod.uid);
-  return found == owner->second.pods.end() ? nullptr : &found->second;
+const ControlledPod* ControllerBook::find(const k8s::Replica& pod) const {
+  const Owner* owner = owner_of(pod);
+  if (!owner) return nullptr;
+  const auto found = owner->pods.find(pod.uid);
+  return found == owner->pods.end() ? nullptr : &found->second;
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
@@ -339,10 +350,12 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
   if (!ours && owner.group) owner.group->read_again_at = std::min(owner.group->read_again_at, now + reread_soon);
 }
 
-void ControllerBook::pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall) {
+void ControllerBook::pod_changed(const std::string& uid, const k8s::Replica* pod, TimePoint now, WallTime wall) {
   if (!pod || !is_guarded(*pod)) return gone(uid, now);
   const ControllerQuestion question = question_about(*pod);
   const std::string owner = question.key();
+  // Another controller has adopted the pod since.
+  if (const auto known = owner_.find(uid); known != owner_.end() && known->second != owner) gone(uid, now);
   Owner& entry = owners_[owner];
   owner_[uid] = owner;
   if (entry.group) {
@@ -401,7 +414,7 @@ void ControllerBook::forget_pods() {
   seen_.clear();
 }
 
-void ControllerBook::leaving(const k8s::Pod& pod, bool leaves) {
+void ControllerBook::leaving(const k8s::Replica& pod, bool leaves) {
   if (!is_guarded(pod)) return;
   const ControlledPod* known = find(pod);
   if (!leaves && !(known && known->leaving)) return;
@@ -453,6 +466,7 @@ void ControllerBook::count_first(ControllerGroup& group) {
 const ControllerTally& ControllerBook::tally_of(const ControllerGroup& group) const {
   if (group.tally) return *group.tally;
   ControllerTally& tally = group.tally.emplace();
+  tally.count = ++tallies_;
   tally.without_replacement = without_replacement(owners_, group);
   each_pod(owners_, group, [&](const ControlledPod& member) {
     tally.last_number = std::max(tally.last_number, member.number);

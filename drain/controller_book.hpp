@@ -53,7 +53,7 @@ Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string&
 Controller without_scale(const k8s::OwnerReference& owner, const std::string& ns, std::string why);
 
 // Returns true for the pods to which the guards apply (see above).
-bool is_guarded(const k8s::Pod& pod);
+bool is_guarded(const k8s::Replica& pod);
 
 struct TopController {
   k8s::OwnerReference owner;
@@ -88,7 +88,7 @@ struct ControllerQuestion {
 };
 
 // Returns the question about the direct controller of the pod, which must have one.
-ControllerQuestion question_about(const k8s::Pod& pod);
+ControllerQuestion question_about(const k8s::Replica& pod);
 
 // Schedules the look-ups of the direct controllers of pods. `key` is always the controller_key() of such a controller.
 class ControllerQuestions {
@@ -168,6 +168,7 @@ struct ControlledPod {
 
 // Values computed from the pods of a controller, valid until a pod changes.
 struct ControllerTally {
+  std::uint64_t count = 0;  // no two tallies of a book have the same
   std::size_t without_replacement = 0;
   std::uint64_t last_number = 0;  // the largest ControlledPod::number; pods that are seen later have larger ones
   std::size_t ready = 0;          // Ready pods that neither leave nor are surged on another node
@@ -218,11 +219,11 @@ class ControllerBook {
   ControllerBook& operator=(const ControllerBook&) = delete;
 
   // Return the topmost controller of the pod, and its group; nullptr if the controller was not looked up yet.
-  const Controller* of(const k8s::Pod& pod) const;
-  ControllerGroup* group_of(const k8s::Pod& pod);
+  const Controller* of(const k8s::Replica& pod) const;
+  ControllerGroup* group_of(const k8s::Replica& pod);
   const std::map<std::string, ControllerGroup>& groups() const { return groups_; }  // by controller_key()
   // Returns nullptr if the pod is not known.
-  const ControlledPod* find(const k8s::Pod& pod) const;
+  const ControlledPod* find(const k8s::Replica& pod) const;
 
   // Record that a look-up succeeded with this controller, or that it failed. `owner_uid` is the UID in the question. A
   // look-up that failed is repeated later.
@@ -244,13 +245,13 @@ class ControllerBook {
 
   // Records a change of a pod on any node; nullptr: it was deleted. namespace_seen() records that all pods of the
   // namespace were reported.
-  void pod_changed(const std::string& uid, const k8s::Pod* pod, TimePoint now, WallTime wall);
+  void pod_changed(const std::string& uid, const k8s::Replica* pod, TimePoint now, WallTime wall);
   void namespace_seen(const std::string& ns) { seen_.insert(ns); }
   bool sees(const std::string& ns) const { return seen_.contains(ns); }
   void forget_pods();
   // Records whether a pod of the drained node is terminating, deleted or being evicted. If that is uncertain, the
   // caller passes true, because the pod may lack a replacement.
-  void leaving(const k8s::Pod& pod, bool leaves);
+  void leaving(const k8s::Replica& pod, bool leaves);
 
   // Makes the first count of the group's pods. Called once, before the first of its pods is evicted.
   void count_first(ControllerGroup& group);
@@ -267,6 +268,26 @@ class ControllerBook {
     std::unordered_map<std::string, ControlledPod> pods;
   };
 
+  // Finds a controller by a controller_key(), or by the two texts of which that consists, so that no key has to be made.
+  struct Name {
+    std::string_view ns, uid;
+  };
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(const Name& name) const { return std::hash<std::string_view>()(name.uid); }
+    std::size_t operator()(std::string_view key) const { return (*this)(name_in(key)); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+    bool operator()(const Name& a, std::string_view b) const {
+      const Name name = name_in(b);
+      return a.uid == name.uid && a.ns == name.ns;
+    }
+  };
+  static Name name_in(std::string_view key);
+
+  const Owner* owner_of(const k8s::Replica& pod) const;
   ControllerGroup* group_at(const std::string& owner) const;
   void move_owner(const std::string& owner, const std::string& top);
   void merge(ControllerGroup& old, Owner& owner, ControllerGroup& into);
@@ -275,10 +296,11 @@ class ControllerBook {
 
   std::string node_;
   // Controllers are named by controller_key().
-  std::map<std::string, ControllerGroup> groups_;       // by top-level controller
-  std::unordered_map<std::string, Owner> owners_;       // by direct controller; top-level ones are in it, too
+  std::map<std::string, ControllerGroup> groups_;               // by top-level controller
+  std::unordered_map<std::string, Owner, Hash, Equal> owners_;  // by direct controller; top-level ones are in it, too
   std::unordered_map<std::string, std::string> owner_;  // the direct controller, by UID of each pod that is seen
   std::uint64_t last_number_ = 0;
+  mutable std::uint64_t tallies_ = 0;  // how many were computed
   ControllerQuestions questions_;
   std::set<std::string> seen_;  // namespaces whose pods are all known
 };

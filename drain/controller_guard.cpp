@@ -160,6 +160,20 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_canary(const Contr
               until};
 }
 
+// The pipeline asks about all pods of a controller one after the other. So the answer for a pod that is Ready and has no
+// limit of its own is kept: it is the same for the next one.
+std::optional<ControllerGuard::Hold> ControllerGuard::held_by_group(const ControllerGroup& group, const k8s::Pod& pod,
+                                                                    TimePoint now) {
+  const auto ask = [&] {
+    auto hold = held_by_canary(group, now);
+    return hold ? std::move(hold) : held_by_budget(group, pod);
+  };
+  if (!pod.ready || k8s::value_at(pod.annotations, max_unavailable_annotation)) return ask();
+  const std::uint64_t tally = book_.tally_of(group).count;
+  if (answer_.tally != tally || answer_.at != now) answer_ = {tally, now, ask()};
+  return answer_.hold;
+}
+
 // Counts the pods of the controller before the first of them leaves, also if another client has deleted that one: it is
 // the canary then, and lacks a replacement.
 void ControllerGuard::leaving(const k8s::Pod& pod, Leaves leaves) {
@@ -192,8 +206,7 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held(const k8s::Pod& pod, 
   // does not make one more pod missing.
   if (const ControlledPod* member = book_.find(pod); member && member->leaving) return std::nullopt;
   if (!group->left_first && book_.tally_of(*group).any_left) group->left_first = now;
-  auto hold = held_by_canary(*group, now);
-  if (!hold) hold = held_by_budget(*group, pod);
+  auto hold = held_by_group(*group, pod, now);
   group->holds |= hold.has_value();
   return hold;
 }

@@ -60,6 +60,7 @@ class ControllerGuard final : public EvictionGuard {
 
  private:
   void want(const k8s::Pod& pod) { book_.questions().want(question_about(pod)); }
+  std::optional<Hold> held_by_group(const ControllerGroup& group, const k8s::Pod& pod, TimePoint now);
   std::optional<Hold> held_by_canary(const ControllerGroup& group, TimePoint now) const;
   std::optional<Hold> held_by_budget(const ControllerGroup& group, const k8s::Pod& pod) const;
   const ControlledPod* homeless(const ControllerGroup& group) const;
@@ -71,6 +72,12 @@ class ControllerGuard final : public EvictionGuard {
   std::function<bool(const k8s::Pod&)> covers_;
   ControllerBook& book_;
   bool wishes_to_read_ = false;
+  // The last answer about an ordinary pod (held_by_group()): for which tally and when it was given.
+  struct {
+    std::uint64_t tally = 0;
+    TimePoint at{};
+    std::optional<Hold> hold{};
+  } answer_;
 };
 
 // Return the valid override in an annotation of the pod or else of its controller. Nullopt if there is none.

@@ -148,8 +148,8 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
     options.ns = ns;
     options.limit = session_.options().page_size;
     const std::string what = "the pods of namespace " + ns + " could not be listed";
-    auto pods = co_await session_.insist<k8s::List<k8s::Pod>>(
-        what, [&](TimePoint limit) { return session_.client().list<k8s::Pod>(options, limit); },
+    auto pods = co_await session_.insist<k8s::List<k8s::Replica>>(
+        what, [&](TimePoint limit) { return session_.client().list<k8s::Replica>(options, limit); },
         needed ? std::nullopt : std::optional(request_timeout), needed ? TimePoint::max() : session_.now());
     if (!pods && !needed) continue;
     if (!pods && k8s::is_forbidden(pods.error())) {
@@ -160,8 +160,8 @@ asio::awaitable<bool> ControllersFeed::list_pods() {
       co_return session_.ending().lacks_right(session_.node_name(), right, what_for);
     }
     if (!pods) co_return session_.ending().give_up(pods.error(), what);
-    std::erase_if(pods->items, [](const k8s::Pod& pod) { return !is_guarded(pod); });
-    for (const k8s::Pod& pod : pods->items)
+    std::erase_if(pods->items, [](const k8s::Replica& pod) { return !is_guarded(pod); });
+    for (const k8s::Replica& pod : pods->items)
       book_.pod_changed(pod.uid, &pod, session_.now(), session_.client().server_now());
     book_.namespace_seen(ns);
     listed_[ns] = *std::move(pods);
@@ -226,16 +226,16 @@ asio::awaitable<void> ControllersFeed::follow(std::string ns) {
     return gathered_at(session_.now(), namespaces_patience(pipeline_.leaving().size()));
   };
   auto& view = views_[ns];
-  view = std::make_unique<k8s::Reflector<k8s::Pod>>(
+  view = std::make_unique<k8s::Reflector<k8s::Replica>>(
       session_.client(), session_.rng(), options,
-      [this](const std::string& uid, const k8s::Pod* pod) {
+      [this](const std::string& uid, const k8s::Replica* pod) {
         book_.pod_changed(uid, pod, session_.now(), session_.client().server_now());
       },
       [this, ns] {
         if (views_[ns]->health().synced) book_.namespace_seen(ns);
         tell_pipeline();
       });
-  view->keep_only([](const k8s::Pod& pod) { return is_guarded(pod); });
+  view->keep_only([](const k8s::Replica& pod) { return is_guarded(pod); });
   if (const auto listed = listed_.find(ns); listed != listed_.end()) {
     view->seed(std::move(listed->second));
     listed_.erase(listed);

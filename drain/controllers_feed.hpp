@@ -64,10 +64,10 @@ class ControllersFeed {
   ControllerGuard& guard_;
   Pipeline::Decide by_policy_;
   // Pods with controllers, by namespace, as they were listed before the watch of the namespace started.
-  std::map<std::string, k8s::List<k8s::Pod>> listed_;
+  std::map<std::string, k8s::List<k8s::Replica>> listed_;
   // Plural names of the resources that have a Scale, by API version, then by kind.
   std::map<std::string, std::map<std::string, std::string>> scalable_;
-  std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Pod>>> views_;  // by namespace
+  std::map<std::string, std::unique_ptr<k8s::Reflector<k8s::Replica>>> views_;  // by namespace
   SingleTask resolver_;
   bool learned_ = false;  // a controller was read since the pipeline was last told
   HeldLong held_;         // times how long pods have been parked because of a guard

@@ -113,8 +113,8 @@ std::string_view why_daemon_stays(const k8s::Pod& pod, const Policy& policy, std
   return another_was_evicted && is_daemon_pod(pod) ? created_in_place : std::string_view();
 }
 
-bool is_mirror(const k8s::Pod& pod) {
-  if (pod.annotations.contains(std::string(mirror_annotation))) return true;
+bool is_mirror(const k8s::Replica& pod) {
+  if (k8s::value_at(pod.annotations, mirror_annotation)) return true;
   return pod.controller && pod.controller->kind == "Node" && pod.controller->api_version == "v1";
 }
 
@@ -122,7 +122,7 @@ bool containers_have_ended(const k8s::Pod& pod) {
   return pod.deletion_grace_seconds.value_or(1) == 0 || pod.containers_terminated;
 }
 
-bool is_daemon_pod(const k8s::Pod& pod) {
+bool is_daemon_pod(const k8s::Replica& pod) {
   return pod.controller && pod.controller->kind == "DaemonSet";
 }
 

@@ -77,9 +77,9 @@ inline constexpr std::string_view created_in_place =
 std::string_view why_daemon_stays(const k8s::Pod& pod, const Policy& policy, std::string_view own_pod_uid,
                                   bool another_was_evicted);
 
-bool is_mirror(const k8s::Pod& pod);
+bool is_mirror(const k8s::Replica& pod);
 // Returns true if a DaemonSet of any API group owns the pod.
-bool is_daemon_pod(const k8s::Pod& pod);
+bool is_daemon_pod(const k8s::Replica& pod);
 // Returns true if the containers are known to have ended. The end of the grace period does not prove that.
 bool containers_have_ended(const k8s::Pod& pod);
 // Returns true for pods of apps/v1 DaemonSets. DaemonSets of other API groups cannot be looked up, so they count as

@@ -283,12 +283,14 @@ SurgeBook::BeforeOf SurgeBook::before_of(const std::vector<TrackedPod*>& leaving
   for (const TrackedPod* tracked : leaving) {
     const k8s::Pod& pod = tracked->pod;
     if (!pod.controller || pod.finished() || pod.terminating() || tracked->state == PodState::terminating) continue;
-    const ControllerGroup* group = controllers_.group_of(pod);
-    if (!group) continue;
     // The server refuses a signal as a rule, so its pod counts as one that stays.
     const bool asked = tracked->state == PodState::in_flight && tracked->signal;
+    const bool is_surged = pod.surged() || is_under_way(pod, Step::Kind::surge, now);
+    if (!asked && !is_surged) continue;
+    const ControllerGroup* group = controllers_.group_of(pod);
+    if (!group) continue;
     if (asked && pod.ready) ++all[group].asked;
-    if (!(pod.surged() || is_under_way(pod, Step::Kind::surge, now))) continue;
+    if (!is_surged) continue;
     Before& before = all[group];
     ++before.surged;
     // Like others_owned(), so that both know the same, whichever watch is behind.
@@ -616,8 +618,9 @@ void SurgeBook::diagnose(const std::vector<TrackedPod*>& leaving, std::vector<Di
                        {},
                        about_pod(*tracked)});
     }
-    const ControllerGroup* group = is_guarded(pod) ? controllers_.group_of(pod) : nullptr;
-    if (!is_on() || !group || pod.surge_mark || tracked->decision.verdict != Verdict::evict) continue;
+    if (!is_on() || pod.surge_mark || tracked->decision.verdict != Verdict::evict || !is_guarded(pod)) continue;
+    const ControllerGroup* group = controllers_.group_of(pod);
+    if (!group) continue;
     if (const SurgeJudge::Judgement judgement = judge_.judge(pod, *group);
         judgement.plan == SurgeJudge::Plan::impossible)
       impossible[judgement.why].push_back(tracked);

@@ -133,6 +133,7 @@ void ObjectStore<T>::drop_namesakes(const T& object) {
 }
 
 template class ObjectStore<Pod>;
+template class ObjectStore<Replica>;
 template class ObjectStore<Node>;
 template class ObjectStore<PodDisruptionBudget>;
 template class ObjectStore<VolumeAttachment>;

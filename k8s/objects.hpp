@@ -184,7 +184,7 @@ struct List {
 
 // Returns the value of the key in labels, annotations or the data of a ConfigMap, or nullopt if there is no such key.
 inline std::optional<std::string> value_at(const std::map<std::string, std::string>& entries, std::string_view key) {
-  const auto found = entries.find(std::string(key));
+  const auto found = entries.empty() ? entries.end() : entries.find(std::string(key));
   return found == entries.end() ? std::nullopt : std::optional(found->second);
 }
 

@@ -1,4 +1,4 @@
-// Pods: the struct, its place in the API and its decoder. Pure. A field of a wrong type makes decode<Pod> fail with
+// Pods: the structs, their place in the API and their decoders. Pure. A field of a wrong type makes decode<Pod> fail with
 // Errc::decode, and so the whole list that contains the pod.
 #pragma once
 
@@ -9,7 +9,9 @@ namespace haulout::k8s {
 
 enum class PodPhase { pending, running, succeeded, failed, unknown };
 
-struct Pod {
+// What the guards of a drain need to know of a pod on any node: whose replica it is, and whether it serves. They follow the
+// pods of whole namespaces, which can be many thousands, so nothing else of these is decoded (Kind<Replica>).
+struct Replica {
   std::string ns;
   std::string name;
   std::string uid;
@@ -24,10 +26,29 @@ struct Pod {
   // The mark of a drain that has surged the pod. Absent if the mark is about another node, or if the pod has another
   // controller than the mark names.
   std::optional<SurgeMark> surge_mark;
-  std::vector<std::string> finalizers;
   std::optional<WallTime> deletion_timestamp;  // end of the grace period, by the server's clock
-  std::optional<std::int64_t> deletion_grace_seconds;
   std::string node_name;
+  PodPhase phase = PodPhase::pending;
+  bool ready = false;  // condition Ready is True
+  std::optional<WallTime> created;
+  // The scheduler's message while it finds no node for the pod (condition PodScheduled is False, reason Unschedulable).
+  std::optional<std::string> unschedulable;
+
+  std::string key() const { return ns + "/" + name; }
+  bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
+  bool terminating() const { return deletion_timestamp.has_value(); }
+  bool has_template_hash() const { return labels.contains(std::string(template_hash_label)); }
+  // Returns true if a drain has taken the label pod-template-hash off the pod.
+  bool surged() const { return surge_mark && !has_template_hash(); }
+  // Returns true if the pod has its label again, but still its mark.
+  bool given_back() const { return surge_mark && !surged(); }
+  bool operator==(const Replica&) const = default;
+};
+
+// A pod with all that a drain reads of the pods on its node.
+struct Pod : Replica {
+  std::vector<std::string> finalizers;
+  std::optional<std::int64_t> deletion_grace_seconds;
   std::int64_t grace_seconds = 30;  // spec.terminationGracePeriodSeconds; the API's default if absent
   std::int32_t priority = 0;        // spec.priority; 0 if absent, as in the scheduler
   std::string priority_class;
@@ -46,25 +67,12 @@ struct Pod {
   bool webhook_server = false;
   bool host_ports = false;               // one of its containers uses a port of the node
   bool tolerates_unschedulable = false;  // tolerates node.kubernetes.io/unschedulable:NoSchedule
-  PodPhase phase = PodPhase::pending;
   // Why the pod does not run, according to its status: the scheduler's message, or the reason for which a container
   // waits, such as ImagePullBackOff. Empty while the pod starts normally, and when it is Ready.
   std::string trouble;
-  bool ready = false;                  // condition Ready is True
   bool containers_terminated = false;  // every container has terminated, and no init or ephemeral container runs
   std::optional<WallTime> start_time;
-  std::optional<WallTime> created;
-  // The scheduler's message while it finds no node for the pod (condition PodScheduled is False, reason Unschedulable).
-  std::optional<std::string> unschedulable;
 
-  std::string key() const { return ns + "/" + name; }
-  bool finished() const { return phase == PodPhase::succeeded || phase == PodPhase::failed; }
-  bool terminating() const { return deletion_timestamp.has_value(); }
-  bool has_template_hash() const { return labels.contains(std::string(template_hash_label)); }
-  // Returns true if a drain has taken the label pod-template-hash off the pod.
-  bool surged() const { return surge_mark && !has_template_hash(); }
-  // Returns true if the pod has its label again, but still its mark.
-  bool given_back() const { return surge_mark && !surged(); }
   bool operator==(const Pod&) const = default;
 };
 
@@ -100,7 +108,7 @@ inline constexpr Room labels_of_pod{256, 32 * 1024};
 // The API allows a pod this many responders.
 inline constexpr std::size_t most_responders = 10;
 
-inline void read_metadata(const Object& metadata, Pod& pod) {
+inline void read_metadata(const Object& metadata, Replica& pod) {
   read_identity(metadata, pod);
   pod.labels = metadata.strings("labels", labels_of_pod);
   metadata.members("annotations", [&](std::string_view key, std::optional<std::string_view> text) {
@@ -108,15 +116,13 @@ inline void read_metadata(const Object& metadata, Pod& pod) {
   });
   pod.controller = read_controller(metadata);
   pod.owned = pod.controller.has_value();
-  pod.finalizers = metadata.string_list("finalizers");
   pod.deletion_timestamp = metadata.time("deletionTimestamp");
-  pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
   pod.created = metadata.time("creationTimestamp");
 }
 
 // Reads the mark after the rest of the pod. Anybody who may create a pod can write any mark, so one that does not fit
 // the pod does not count.
-inline void read_surge_mark(Pod& pod) {
+inline void read_surge_mark(Replica& pod) {
   const auto found = pod.annotations.find(std::string(surge_mark_annotation));
   if (found == pod.annotations.end()) return;
   auto mark = parse_surge_mark(found->second);
@@ -206,7 +212,52 @@ inline std::optional<std::string> read_unschedulable(const Object& status) {
   return message;
 }
 
+inline void read_state(const Object& status, Replica& pod) {
+  pod.phase = phase_of(status.string("phase"));
+  pod.ready = condition_true(status, "Ready");
+  pod.unschedulable = read_unschedulable(status);
+}
+
 }  // namespace codec::pod
+
+template <>
+struct Kind<Replica> {
+  static constexpr std::string_view name = "Pod";
+  static constexpr Api api{"v1", "pods", Scope::namespaced, Names::ours, "Pod", "pods"};
+  static constexpr ListBudget budget{500'000, 0, megabytes(16), kilobytes(4)};
+  static constexpr std::array<std::string_view, 24> dropped = {"managedFields",
+                                                               "finalizers",
+                                                               "containers",
+                                                               "initContainers",
+                                                               "ephemeralContainers",
+                                                               "volumes",
+                                                               "tolerations",
+                                                               "affinity",
+                                                               "nodeSelector",
+                                                               "topologySpreadConstraints",
+                                                               "securityContext",
+                                                               "imagePullSecrets",
+                                                               "readinessGates",
+                                                               "schedulingGates",
+                                                               "resourceClaims",
+                                                               "overhead",
+                                                               "evictionResponders",
+                                                               "containerStatuses",
+                                                               "initContainerStatuses",
+                                                               "ephemeralContainerStatuses",
+                                                               "resources",
+                                                               "allocatedResources",
+                                                               "podIPs",
+                                                               "hostIPs"};
+
+  static void read(const codec::Object& json, Replica& pod) {
+    codec::pod::read_metadata(json.object("metadata"), pod);
+    pod.node_name = json.object("spec").string("nodeName");
+    codec::pod::read_surge_mark(pod);
+    codec::pod::read_state(json.object("status"), pod);
+  }
+  static std::size_t text_in(const Replica& pod) { return text_of(pod.labels) + text_of(pod.annotations); }
+};
 
 template <>
 struct Kind<Pod> {
@@ -242,13 +293,14 @@ struct Kind<Pod> {
                                                                "topologySpreadConstraints"};
 
   static void read(const codec::Object& json, Pod& pod) {
-    codec::pod::read_metadata(json.object("metadata"), pod);
+    const auto metadata = json.object("metadata");
+    codec::pod::read_metadata(metadata, pod);
+    pod.finalizers = metadata.string_list("finalizers");
+    pod.deletion_grace_seconds = metadata.integer("deletionGracePeriodSeconds");
     codec::pod::read_spec(json.object("spec"), pod);
     codec::pod::read_surge_mark(pod);
     const auto status = json.object("status");
-    pod.phase = codec::pod::phase_of(status.string("phase"));
-    pod.ready = codec::condition_true(status, "Ready");
-    pod.unschedulable = codec::pod::read_unschedulable(status);
+    codec::pod::read_state(status, pod);
     pod.start_time = status.time("startTime");
     pod.containers_terminated = codec::pod::containers_terminated(status);
     status.each("containerStatuses", [&](const codec::Object& container) {

@@ -296,6 +296,7 @@ void Reflector<T>::disconnected(std::optional<Error> error) {
 }
 
 template class Reflector<Pod>;
+template class Reflector<Replica>;
 template class Reflector<Node>;
 template class Reflector<PodDisruptionBudget>;
 template class Reflector<VolumeAttachment>;

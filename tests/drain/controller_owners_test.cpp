@@ -43,6 +43,44 @@ TEST_F(BookTest, AnOwnerThatChangesHandsTakesItsCountsAlong) {
   EXPECT_EQ(held(pod(1)), "");
 }
 
+TEST_F(BookTest, APodThatAnotherControllerHasAdoptedCountsForThatOneOnly) {
+  make(at_most(1), 2);
+  book->learned("other-uid", top("other", "other-uid", 1), now);
+  const auto adopted = owned_by(pod(0), "apps/v1", "ReplicaSet", "other", "other-uid");
+  see(adopted);
+  EXPECT_EQ(book->tally_of(*book->group_of(pod(1))).ready, 1u);
+  EXPECT_EQ(book->tally_of(*book->group_of(adopted)).ready, 1u);
+}
+
+TEST_F(BookTest, TheAnswerAboutOnePodIsNotThatAboutAllOthers) {
+  make(at_most(1));
+  const auto stranger = owned_by(pod(8), "apps/v1", "ReplicaSet", "other", "other-uid");
+  book->learned("other-uid", top("other", "other-uid", 1), now);
+  see(stranger);
+  EXPECT_EQ(held(pod(0)), "");
+  EXPECT_EQ(held(pod(1)), "") << "none has left yet";
+  leave(pod(0));
+  EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
+  auto broken = pod(2);
+  broken.ready = false;
+  EXPECT_EQ(held(broken), "") << "it serves nobody";
+  auto bold = pod(2);
+  bold.annotations[std::string(max_unavailable_annotation)] = "2";
+  EXPECT_EQ(held(bold), "");
+  EXPECT_EQ(held(pod(2)), "BlockedByControllerBudget");
+  EXPECT_EQ(held(stranger), "") << "its controller lacks nothing";
+  EXPECT_EQ(held(pod(3)), "BlockedByControllerBudget");
+}
+
+// A UID is found in its namespace only: a pod may name the controller of another one.
+TEST_F(BookTest, AControllerIsKnownByItsNamespaceAndItsUid) {
+  make(at_most(1));
+  auto stranger = pod(0);
+  EXPECT_NE(book->group_of(stranger), nullptr);
+  stranger.ns = "other";
+  EXPECT_EQ(book->group_of(stranger), nullptr);
+}
+
 // A pod leaves, and then its owner is adopted by another controller. The book has not counted whether the pod was
 // replaced, so the pod takes nothing from the new controller's limit.
 TEST_F(BookTest, WhatLeftAnotherOwnerBeforeItWasAdoptedTakesNothing) {

@@ -51,6 +51,21 @@ TEST(Codec, ReadsEveryFieldOfAPod) {
   EXPECT_EQ(list->items.front(), expected);
 }
 
+TEST(Codec, AReplicaHasWhatThePodHas) {
+  const std::string unschedulable =
+      R"({"metadata":{"name":"b","namespace":"shop","uid":"v","resourceVersion":"2"},"status":{"phase":"Pending",)"
+      R"("conditions":[{"type":"PodScheduled","status":"False","reason":"Unschedulable","message":"0/3 nodes"}]}})";
+  for (const std::string& text : {fixtures::full_pod, fixtures::pod("a", "u", "1"), unschedulable}) {
+    const std::string list = fixtures::list("PodList", "18", text);
+    const auto pods = decode_list<Pod>(list);
+    const auto replicas = decode_list<Replica>(list);
+    ASSERT_TRUE(pods && replicas) << text;
+    ASSERT_EQ(pods->items.size(), 1u);
+    ASSERT_EQ(replicas->items.size(), 1u);
+    EXPECT_EQ(replicas->items.front(), static_cast<const Replica&>(pods->items.front())) << text;
+  }
+}
+
 TEST(Codec, AbsentFieldsOfAPodHaveTheDefaultsOfTheApi) {
   const auto pod = decode<Pod>(fixtures::pod("a", "u", "1", ""));
   ASSERT_TRUE(pod) << pod.error().message();
