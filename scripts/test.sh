@@ -255,7 +255,7 @@ e2e_tests() {
   say "test: end to end, against a real control plane"
   # No list of packages: with a list, go test hides the output of a package that passes, and so the reason why a test did
   # not run.
-  (cd tests/e2e && go vet ./... && go test -json -count=1 -timeout 15m "$@" 2>&1) |
+  (cd tests/e2e && go vet ./... && go test -json -count=1 -timeout 40m "$@" 2>&1) |
     python3 scripts/results.py go "$counts" >&2 || status=$?
   return "$status"
 }
