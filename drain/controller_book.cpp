@@ -136,7 +136,7 @@ std::string controller_key(const std::string& ns, const std::string& uid) {
   return ns + "/" + uid;
 }
 
-ControllerBook::Name ControllerBook::name_in(std::string_view key) {
+ControllerName name_in(std::string_view key) {
   const auto slash = key.find('/');  // the name of a namespace has none
   return {key.substr(0, slash), key.substr(slash + 1)};
 }
@@ -210,32 +210,26 @@ bool is_guarded(const k8s::Replica& pod) {
   return pod.controller->kind != "Job";
 }
 
-const ControllerBook::Owner* ControllerBook::owner_of(const k8s::Replica& pod) const {
-  const auto found = owners_.find(Name{pod.ns, pod.controller->uid});
-  return found == owners_.end() ? nullptr : &found->second;
-}
-
 const Controller* ControllerBook::of(const k8s::Replica& pod) const {
-  const Owner* owner = pod.controller ? owner_of(pod) : nullptr;
-  return owner && owner->group ? &owner->group->controller : nullptr;
+  const ControllerGroup* group = pod.controller ? group_at({pod.ns, pod.controller->uid}) : nullptr;
+  return group ? &group->controller : nullptr;
 }
 
 ControllerGroup* ControllerBook::group_of(const k8s::Replica& pod) {
-  const Owner* owner = owner_of(pod);
-  return owner ? owner->group : nullptr;
+  return group_at({pod.ns, pod.controller->uid});
 }
 
 // Returns the group of a direct or top-level controller; nullptr if it was not looked up yet.
-ControllerGroup* ControllerBook::group_at(const std::string& owner) const {
+ControllerGroup* ControllerBook::group_at(const ControllerName& owner) const {
   const auto found = owners_.find(owner);
   return found == owners_.end() ? nullptr : found->second.group;
 }
 
 const ControlledPod* ControllerBook::find(const k8s::Replica& pod) const {
-  const Owner* owner = owner_of(pod);
-  if (!owner) return nullptr;
-  const auto found = owner->pods.find(pod.uid);
-  return found == owner->pods.end() ? nullptr : &found->second;
+  const auto owner = owners_.find(ControllerName{pod.ns, pod.controller->uid});
+  if (owner == owners_.end()) return nullptr;
+  const auto found = owner->second.pods.find(pod.uid);
+  return found == owner->second.pods.end() ? nullptr : &found->second;
 }
 
 // Moves a ReplicaSet to another top-level controller: a Deployment has adopted it, or its Deployment has released it.
@@ -294,7 +288,7 @@ void ControllerBook::learned(const std::string& owner_uid, Controller controller
 void ControllerBook::not_answered(const ControllerQuestion& question, TimePoint now) {
   const std::string key = question.key();
   questions_.not_answered(key, now);
-  ControllerGroup* group = group_at(key);
+  ControllerGroup* group = group_at(name_in(key));
   if (!group) return;
   group->read_again_at = now + reread;
   group->looked_at = now;
@@ -307,7 +301,8 @@ bool ControllerBook::is_answer(const std::string& owner_uid, const Controller& c
   if (controller.unknown.empty() || controller.gone || controller.cannot_scale) return true;
   const auto known = groups_.find(key);
   if (known != groups_.end() && known->second.controller.unknown.empty()) return false;
-  if (const ControllerGroup* before = group_at(owner)) return known != groups_.end() && before == &known->second;
+  if (const ControllerGroup* before = group_at(name_in(owner)))
+    return known != groups_.end() && before == &known->second;
   return questions_.wants(owner) || key != owner;
 }
 

@@ -77,6 +77,25 @@ Task<TopController> top_controller(k8s::OwnerReference owner, std::string ns, Re
 // namespace, which does not own it.
 std::string controller_key(const std::string& ns, const std::string& uid);
 
+// The two texts of a controller_key(). ByController finds a controller by them, so that no key has to be made.
+struct ControllerName {
+  std::string_view ns, uid;
+  bool operator==(const ControllerName&) const = default;
+};
+ControllerName name_in(std::string_view key);
+struct ControllerHash {
+  using is_transparent = void;
+  std::size_t operator()(const ControllerName& name) const { return std::hash<std::string_view>()(name.uid); }
+  std::size_t operator()(std::string_view key) const { return (*this)(name_in(key)); }
+};
+struct ControllerEqual {
+  using is_transparent = void;
+  bool operator()(std::string_view a, std::string_view b) const { return a == b; }
+  bool operator()(const ControllerName& a, std::string_view b) const { return a == name_in(b); }
+};
+template <class T>
+using ByController = std::unordered_map<std::string, T, ControllerHash, ControllerEqual>;
+
 // A controller to look up: the direct controller of a pod, or a top-level controller that is read again.
 struct ControllerQuestion {
   k8s::OwnerReference owner;
@@ -268,27 +287,7 @@ class ControllerBook {
     std::unordered_map<std::string, ControlledPod> pods;
   };
 
-  // Finds a controller by a controller_key(), or by the two texts of which that consists, so that no key has to be made.
-  struct Name {
-    std::string_view ns, uid;
-  };
-  struct Hash {
-    using is_transparent = void;
-    std::size_t operator()(const Name& name) const { return std::hash<std::string_view>()(name.uid); }
-    std::size_t operator()(std::string_view key) const { return (*this)(name_in(key)); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    bool operator()(std::string_view a, std::string_view b) const { return a == b; }
-    bool operator()(const Name& a, std::string_view b) const {
-      const Name name = name_in(b);
-      return a.uid == name.uid && a.ns == name.ns;
-    }
-  };
-  static Name name_in(std::string_view key);
-
-  const Owner* owner_of(const k8s::Replica& pod) const;
-  ControllerGroup* group_at(const std::string& owner) const;
+  ControllerGroup* group_at(const ControllerName& owner) const;
   void move_owner(const std::string& owner, const std::string& top);
   void merge(ControllerGroup& old, Owner& owner, ControllerGroup& into);
   void gone(const std::string& uid, TimePoint now);
@@ -296,8 +295,8 @@ class ControllerBook {
 
   std::string node_;
   // Controllers are named by controller_key().
-  std::map<std::string, ControllerGroup> groups_;               // by top-level controller
-  std::unordered_map<std::string, Owner, Hash, Equal> owners_;  // by direct controller; top-level ones are in it, too
+  std::map<std::string, ControllerGroup> groups_;       // by top-level controller
+  ByController<Owner> owners_;                          // by direct controller; top-level ones are in it, too
   std::unordered_map<std::string, std::string> owner_;  // the direct controller, by UID of each pod that is seen
   std::uint64_t last_number_ = 0;
   mutable std::uint64_t tallies_ = 0;  // how many were computed

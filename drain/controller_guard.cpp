@@ -160,8 +160,8 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_canary(const Contr
               until};
 }
 
-// The pipeline asks about all pods of a controller one after the other. So the answer for a pod that is Ready and has no
-// limit of its own is kept: it is the same for the next one.
+// The pipeline asks about all pods of a controller one after the other. So the answer for a pod that is Ready and has
+// no limit of its own is kept: it is the same for the next one.
 std::optional<ControllerGuard::Hold> ControllerGuard::held_by_group(const ControllerGroup& group, const k8s::Pod& pod,
                                                                     TimePoint now) {
   const auto ask = [&] {

@@ -1,5 +1,5 @@
-// Pods: the structs, their place in the API and their decoders. Pure. A field of a wrong type makes decode<Pod> fail with
-// Errc::decode, and so the whole list that contains the pod.
+// Pods: the structs, their place in the API and their decoders. Pure. A field of a wrong type makes decode<Pod> fail
+// with Errc::decode, and so the whole list that contains the pod.
 #pragma once
 
 #include "k8s/kind.hpp"
@@ -9,8 +9,8 @@ namespace haulout::k8s {
 
 enum class PodPhase { pending, running, succeeded, failed, unknown };
 
-// What the guards of a drain need to know of a pod on any node: whose replica it is, and whether it serves. They follow the
-// pods of whole namespaces, which can be many thousands, so nothing else of these is decoded (Kind<Replica>).
+// What the guards of a drain need to know of a pod on any node: whose replica it is, and whether it serves. They follow
+// the pods of whole namespaces, which can be many thousands, so nothing else of these is decoded (Kind<Replica>).
 struct Replica {
   std::string ns;
   std::string name;

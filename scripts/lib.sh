@@ -20,7 +20,7 @@ on_ci() { [[ ${CI:-} == true ]]; }
 # contained in it. Otherwise prints nothing.
 nearest_command() {
   local wanted=$1 known
-  for known in demo test build image deb release site lint tidy sim hostile fuzz bench mutants soak setup help; do
+  for known in demo test build image deb release site lint tidy sim hostile fuzz bench profile mutants soak setup help; do
     if [[ $known == "${wanted:0:2}"* || $wanted == *"$known"* || $known == *"$wanted"* ]]; then
       printf "; did you mean './dev %s'?" "$known"
       return
