@@ -26,7 +26,7 @@ train_drain() {
   kill "$demo_cluster"
 }
 
-# A rehearsal runs a hundred times as many instructions as a drain. Both count the same here, so that both become faster.
+# A rehearsal runs far more instructions than a drain. So drains count twenty times here, to become faster as well.
 profile() {
   (($# == 0)) || usage_error "profile takes no arguments"
   local -a guards=(--wait-volumes --check-fit=warn --single-replica=warn --canary=30s --max-unavailable-per-controller=100%)

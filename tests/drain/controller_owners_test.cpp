@@ -63,7 +63,7 @@ TEST_F(BookTest, TheAnswerAboutOnePodIsNotThatAboutAllOthers) {
   EXPECT_EQ(held(pod(1)), "BlockedByControllerBudget");
   auto broken = pod(2);
   broken.ready = false;
-  EXPECT_EQ(held(broken), "") << "it serves nobody";
+  EXPECT_EQ(held(broken), "") << "it is not Ready, so its eviction makes no Ready pod missing";
   auto bold = pod(2);
   bold.annotations[std::string(max_unavailable_annotation)] = "2";
   EXPECT_EQ(held(bold), "");
