@@ -5,6 +5,15 @@
 #include "drain/text.hpp"
 
 namespace haulout::drain {
+namespace {
+
+constexpr std::string_view namespace_lane = "ns:";
+
+std::string lane_of_namespace(const std::string& ns) {
+  return std::string(namespace_lane) + ns;
+}
+
+}  // namespace
 
 BudgetBook::Update BudgetBook::update(const std::string& uid, const k8s::PodDisruptionBudget* budget) {
   granted_.erase(uid);
@@ -46,9 +55,7 @@ const k8s::PodDisruptionBudget* BudgetBook::find(const std::vector<std::string>&
 }
 
 BudgetBook::Selection BudgetBook::selection(const k8s::Pod& pod) {
-  if (const auto* all = all_ ? all_() : nullptr)
-    for (const auto& [uid, budget] : *all)
-      if (budget.selects(pod) && !budgets_.contains(uid)) update(uid, &budget);
+  scope_.add(pod);
   const auto [entry, is_new] = selections_.insert(selecting(pod));
   if (is_new && entry->size() == 1) only_.emplace(&*entry, find(*entry));
   return &*entry;
@@ -79,7 +86,9 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
                                   const k8s::PodDisruptionBudget* only) const {
   for (const std::string& uid : budgets)
     if (busy_lanes_.contains(uid)) return Gate::busy;
-  if (!visible_) return busy_lanes_.contains("ns:" + pod.ns) ? Gate::busy : Gate::open;
+  // The pod in the lane of the namespace may have the same budget, which was not known when its eviction was sent.
+  if (is_namespace_busy(pod.ns)) return Gate::busy;
+  if (!visible_) return Gate::open;
   // If no budget selects the pod, the eviction may be sent. If several do, the server refuses it, whatever the status
   // of the budgets says. Then the eviction may be sent, too, because only the server's answer shows when that ends.
   if (!only || exempt(pod, *only)) return Gate::open;
@@ -89,10 +98,17 @@ BudgetBook::Gate BudgetBook::gate(const k8s::Pod& pod, const std::vector<std::st
   return only->disruptions_allowed > unseen ? Gate::open : Gate::closed;
 }
 
+bool BudgetBook::is_namespace_busy(const std::string& ns) const {
+  // This is asked for each pod, and mostly no namespace is a lane.
+  const auto first = busy_lanes_.lower_bound(std::string(namespace_lane));
+  const bool any = first != busy_lanes_.end() && first->first.starts_with(namespace_lane);
+  return any && busy_lanes_.contains(lane_of_namespace(ns));
+}
+
 std::vector<std::string> BudgetBook::sent(const k8s::Pod& pod, const std::vector<std::string>& budgets) {
   std::vector<std::string> lanes = budgets;
-  if (!visible_) {
-    lanes.push_back("ns:" + pod.ns);
+  if (!has_all_budgets_of(pod)) {
+    lanes.push_back(lane_of_namespace(pod.ns));
     busy_lanes_.insert_or_assign(lanes.back(), Lane{pod.name, true});
   }
   for (const std::string& uid : budgets) {

@@ -3,30 +3,26 @@
 //
 // Two eviction requests in flight for the same budget cost the server half a second per conflict (measured). So each
 // budget is a lane with one request in flight at a time; as many pods may be terminating as the budget allows. If the
-// drain has no current view of the budgets, each namespace is a lane instead. A signal, an eviction request that is
+// drain has no current view of the budgets, or not yet of those of a pod that came late, the namespace of the pod is a
+// lane. A signal, an eviction request that is
 // sent although the budget is exhausted (Signals in eviction_pacing.hpp), uses no lane, so no other request waits for
 // it.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "drain/budget_scope.hpp"
 #include "k8s/objects.hpp"
 
 namespace haulout::drain {
 
 class BudgetBook {
  public:
-  // Returns all budgets of the cluster by UID, or nullptr if they are not known.
-  using All = std::function<const std::map<std::string, k8s::PodDisruptionBudget>*()>;
-
   BudgetBook() = default;
-  // With `all`, budgets that select no pod need not be reported with update(): selection() takes over those of its pod.
-  explicit BudgetBook(All all) : all_(std::move(all)) {}
   // It can be moved, but not copied, because it has pointers to its own members.
   BudgetBook(BudgetBook&&) = default;
   BudgetBook& operator=(BudgetBook&&) = default;
@@ -35,6 +31,10 @@ class BudgetBook {
   // `closed`.
   void set_visible(bool visible) { visible_ = visible; }
   bool visible() const { return visible_; }
+  // The pods of which the book needs all budgets. selection() adds its pod.
+  BudgetScope& scope() { return scope_; }
+  // Returns true if the book has all budgets that select pods of its scope.
+  bool complete() const { return visible_ && scope_.is_complete(); }
 
   struct Update {
     std::string ns;          // namespace whose pods may be affected
@@ -97,7 +97,10 @@ class BudgetBook {
   using Lanes = std::map<std::string, Lane>;
   void count(const k8s::Pod& pod, const std::string& budget, const Lanes::node_type& lane, bool accepted);
 
-  All all_;
+  bool has_all_budgets_of(const k8s::Pod& pod) const { return visible_ && scope_.knows(pod); }
+  bool is_namespace_busy(const std::string& ns) const;
+
+  BudgetScope scope_;
   Lanes busy_lanes_;  // with a request in flight, by UID of the budget or "ns:" and the namespace
   Lanes signals_;     // in flight, by UID of the budget
 };

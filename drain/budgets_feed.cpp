@@ -15,28 +15,39 @@ constexpr Duration list_patience = std::chrono::seconds(2);
 // How long the drain relies on a view of budgets that is not connected.
 constexpr Duration trusted_for = std::chrono::minutes(2);
 
-// Returns true if the pipeline needs to know of the budget: it selects one of its pods, or has selected one.
-bool concerns(const k8s::PodDisruptionBudget& budget, const Pipeline& pipeline) {
-  const auto& pods = pipeline.pods();
-  return pipeline.book().budgets().contains(budget.uid) ||
-         std::any_of(pods.begin(), pods.end(), [&](const auto& entry) { return budget.selects(entry.second.pod); });
-}
+// The list of all budgets may be long. Pods that come late, one after the other, do not lead to more lists than one in
+// this time.
+constexpr Duration late_list_interval = std::chrono::seconds(5);
 
 }  // namespace
 
+BudgetsFeed::BudgetsFeed(Session& session, Pipeline& pipeline) : session_(session), pipeline_(pipeline) {
+  // A deletion asks no budget, so none are read.
+  if (!session_.options().delete_instead_of_evict) scope().known_for(0);
+}
+
+asio::awaitable<void> BudgetsFeed::list_for(const std::vector<k8s::Pod>& pods) {
+  for (const k8s::Pod& pod : pods) scope().add(pod);
+  return list();
+}
+
 asio::awaitable<void> BudgetsFeed::list() {
   if (session_.options().delete_instead_of_evict) co_return;
+  const std::size_t size = scope().size();
   auto budgets = co_await session_.insist<k8s::List<k8s::PodDisruptionBudget>>(
       "PodDisruptionBudgets could not be listed",
       [this](TimePoint limit) {
-        return session_.client().list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, limit);
+        return session_.client().list<k8s::PodDisruptionBudget>(
+            {.limit = k8s::usual_page}, limit, k8s::longest_page,
+            [this](const k8s::PodDisruptionBudget& budget) { return scope().has(budget); });
       },
       std::nullopt, session_.now() + list_patience);
   if (budgets) {
     view().seed(*std::move(budgets));
+    scope().known_for(size);
   } else {
     forbidden_ = k8s::is_forbidden(budgets.error());
-    pipeline_.set_budgets_visible(false);
+    pipeline_.book().set_visible(false);
   }
 }
 
@@ -48,16 +59,18 @@ BudgetsFeed::View& BudgetsFeed::view() {
   view_ = std::make_unique<View>(
       session_.client(), session_.rng(), options,
       [this](const std::string& uid, const k8s::PodDisruptionBudget* budget) {
-        if (!budget || concerns(*budget, pipeline_)) pipeline_.budget_changed(uid, budget, session_.now());
+        pipeline_.budget_changed(uid, budget, session_.now());
       },
       [this] {
         if (follows_) session_.changed().notify();
       });
+  view_->keep_only([this](const k8s::PodDisruptionBudget& budget) { return scope().has(budget); });
   return *view_;
 }
 
 asio::awaitable<void> BudgetsFeed::follow() {
   follows_ = true;
+  if (!is_synced()) scope().known_for(scope().size());  // the watch begins with a list
   // If the budgets cannot be read, run_for_good() tries again after pauses of up to a minute. Meanwhile the drain
   // continues: each namespace is one lane, and refused evictions are retried from time to time.
   co_await view().run_for_good(std::chrono::minutes(1));
@@ -68,12 +81,21 @@ void BudgetsFeed::read_on() {
 }
 
 void BudgetsFeed::look(TaskGroup& group) {
-  const bool seen = view_ && view_->health().synced;
-  if (held_.due(seen && pipeline_.any_held_by_budget(), session_.now())) group.spawn(doubt());
+  const bool doubtful = held_.due(is_synced() && pipeline_.any_held_by_budget(), session_.now());
+  const bool missing = lacks_some() && session_.now() >= list_at_;
+  if ((doubtful || missing) && !again_.runs()) again_.start(group, list_again());
 }
 
-asio::awaitable<void> BudgetsFeed::doubt() {
-  static_cast<void>(co_await view_->look_again());
+asio::awaitable<void> BudgetsFeed::list_again() {
+  const std::size_t size = scope().size();
+  const auto used = co_await view_->look_again();
+  if (used && *used) scope().known_for(size);
+  list_at_ = session_.now() + late_list_interval;
+  session_.changed().notify();
+}
+
+TimePoint BudgetsFeed::next_wake() const {
+  return lacks_some() && !again_.runs() ? std::min(held_.next(), list_at_) : held_.next();
 }
 
 void BudgetsFeed::watch_health() {
@@ -82,8 +104,7 @@ void BudgetsFeed::watch_health() {
   // pipeline does not rely on it.
   const auto& health = view_->health();
   forbidden_ = !health.synced && (health.error ? k8s::is_forbidden(*health.error) : forbidden_);
-  pipeline_.set_budgets_visible(health.synced &&
-                                (health.connected || session_.now() < health.last_heard + trusted_for));
+  pipeline_.book().set_visible(health.synced && (health.connected || session_.now() < health.last_heard + trusted_for));
 }
 
 }  // namespace haulout::drain

@@ -282,10 +282,10 @@ Decision ControllerGuard::judge(Decision decision, const k8s::Pod& pod) {
   return decision;
 }
 
-void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_visible,
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_known,
                        std::vector<DiagnosisFact>& facts) {
   const Guards& guards = guard.guards();
-  const bool together = budgets_visible && guards.single_replica != SingleReplica::allow && !guards.max_unavailable;
+  const bool together = budgets_known && guards.single_replica != SingleReplica::allow && !guards.max_unavailable;
   std::map<std::string, Here> here;  // key: UID of the controller
   for (const TrackedPod* pod : pods) {
     const TrackedPod& tracked = *pod;

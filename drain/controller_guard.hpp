@@ -92,7 +92,7 @@ std::optional<Share> max_unavailable_override(const k8s::Pod& pod, const Control
 //   ReplicasUnknown     The number of replicas could not be read.
 //   OverrideInvalid     An annotation has an invalid value.
 // The first two are reported only if Guards::single_replica is not `allow`.
-void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_visible,
+void diagnose_replicas(const std::vector<TrackedPod*>& pods, const ControllerGuard& guard, bool budgets_known,
                        std::vector<DiagnosisFact>& facts);
 
 }  // namespace haulout::drain

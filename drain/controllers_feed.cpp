@@ -300,7 +300,7 @@ void ControllersFeed::diagnose(std::vector<DiagnosisFact>& facts) const {
              view->health().error->message()),
          {}});
   }
-  if (guard_.guards().any()) diagnose_replicas(pipeline_.leaving(), guard_, pipeline_.book().visible(), facts);
+  if (guard_.guards().any()) diagnose_replicas(pipeline_.leaving(), guard_, pipeline_.book().complete(), facts);
 }
 
 }  // namespace haulout::drain

@@ -117,7 +117,6 @@ Drain::Impl::Impl(k8s::Client& client, Rng& rng, DrainObserver& observer, Option
 
 Pipeline Drain::Impl::make_pipeline() {
   PipelineOptions options = pipeline_options(session.options());
-  options.all_budgets = [this] { return budgets.all(); };
   if (session.options().guards.any()) options.guards.push_back(&controller_guard);
   options.guards.push_back(&surge_book);
   if (session.options().volume_turns != VolumeWait::off) options.guards.push_back(&volume_turns);

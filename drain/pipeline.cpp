@@ -110,8 +110,7 @@ Pipeline::Pipeline(PipelineOptions options, Rng& rng, Decide decide, Emit emit, 
       rng_(rng),
       decide_(std::move(decide)),
       emit_(std::move(emit)),
-      server_now_(std::move(server_now)),
-      book_(options_.all_budgets) {}
+      server_now_(std::move(server_now)) {}
 
 void Pipeline::start(TimePoint now) {
   started_ = taking_no_pods_since_ = now;

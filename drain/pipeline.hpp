@@ -76,7 +76,6 @@ struct PipelineOptions {
   bool skips_overdue = false;
   // Guards, which are checked in addition to budgets. Borrowed. The first guard that holds a pod provides the reason.
   std::vector<EvictionGuard*> guards{};
-  BudgetBook::All all_budgets{};  // unset: budget_changed() is called for every budget
 };
 
 // Returns "namespace/kind/name" of the pod's controller, or an empty string if the pod has none.
@@ -201,7 +200,6 @@ class Pipeline {
     guards_changed_.any = true;
     guards_changed_.decisions |= decisions;
   }
-  void set_budgets_visible(bool visible) { book_.set_visible(visible); }
   // Repeats the decisions that depend on time, such as whether a pod is still protected.
   void time_passed(TimePoint now);
 
@@ -245,6 +243,8 @@ class Pipeline {
   // Returns the pods that must leave and were not deleted yet, in the order of their eviction.
   const std::vector<TrackedPod*>& leaving() const { return order_; }
   const BudgetBook& book() const { return book_; }
+  // For whoever reads the budgets. Their changes go to budget_changed().
+  BudgetBook& book() { return book_; }
   std::size_t places_taken() const;
   TimePoint throttled_until() const { return throttled_until_; }
   const std::string& throttle_message() const { return throttle_message_; }

@@ -219,7 +219,7 @@ asio::awaitable<bool> Preflight::run() {
       what, [this](TimePoint deadline) { return session_.client().list_pods_on(session_.node_name(), deadline); });
   if (!pods) co_return session_.ending().give_up(pods.error(), what);
   co_await look_up_daemon_sets(pods->items);
-  co_await feeds_.budgets.list();
+  co_await feeds_.budgets.list_for(pods->items);
   if (!co_await feeds_.controllers.look_up(pods->items, false)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_.pod_changed(pod, session_.now());
   feeds_.pods.listed(*std::move(pods));
@@ -263,7 +263,7 @@ asio::awaitable<bool> Preflight::run_again() {
   for (const auto& [uid, tracked] : pipeline_.pods()) gone.insert(uid);
   for (const k8s::Pod& pod : pods->items) gone.erase(pod.uid);
   for (const std::string& uid : gone) pipeline_.pod_gone(uid, session_.now(), session_.wall_now());
-  co_await feeds_.budgets.list();
+  co_await feeds_.budgets.list_for(pods->items);
   if (!co_await feeds_.controllers.look_up(pods->items, true)) co_return false;
   for (const k8s::Pod& pod : pods->items) pipeline_.pod_listed(pod, asked, session_.now());
   feeds_.pods.listed(*std::move(pods));

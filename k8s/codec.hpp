@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -19,8 +20,10 @@ namespace haulout::k8s {
 // Decodes an object of a kind for which there is a Kind<T>.
 template <class T>
 Result<T> decode(std::string_view json);
+// Decodes a list. If the kind has an outline, leaves out the objects for which `wanted` returns false: it sees their
+// outlines, and the rest of them is not decoded.
 template <class T>
-Result<List<T>> decode_list(std::string_view json);
+Result<List<T>> decode_list(std::string_view json, const std::function<bool(const T&)>& wanted = {});
 
 // Type of a watch event.
 enum class WatchEventType { added, modified, deleted, bookmark, error };
@@ -88,13 +91,14 @@ std::string display_name(const T& object) {
   }
 }
 
-// Decodes one object, or one item of a list. Items have no `kind`; if an object has one, it must be the expected kind.
+// Decodes one object, or one item of a list, with `read`. Items have no `kind`; if an object has one, it must be the
+// expected kind.
 template <class T>
-Result<T> decode_object(const Json& json) {
+Result<T> decode_object(const Json& json, void (*read)(const Object&, T&) = Kind<T>::read) {
   if (auto checked = check_kind_if_any(json, Kind<T>::name); !checked) return std::move(checked).error();
   T object;
   Problem problem;
-  Kind<T>::read(Object(json, Kind<T>::name, problem), object);
+  read(Object(json, Kind<T>::name, problem), object);
   check_identity(object, problem);
   if (problem.text.empty()) return object;
   return decode_error(fmt::format("{} {} is invalid: {}", Kind<T>::name, display_name(object), problem.text));
@@ -121,11 +125,16 @@ Result<T> decode(std::string_view json) {
 }
 
 template <class T>
-Result<List<T>> decode_list(std::string_view json) {
+Result<List<T>> decode_list(std::string_view json, const std::function<bool(const T&)>& wanted) {
   auto document = codec::parse(json, Kind<T>::dropped);
   if (!document) return std::move(document).error();
   List<T> list;
   auto head = codec::read_list(**document, std::string(Kind<T>::name) + "List", [&](const codec::Json& item) {
+    if constexpr (requires { Kind<T>::read_outline; }) {
+      const auto outline = wanted ? codec::decode_object<T>(item, Kind<T>::read_outline) : Result<T>(T());
+      if (!outline) return Result<>(outline.error());
+      if (wanted && !wanted(*outline)) return Result<>();
+    }
     auto object = codec::decode_object<T>(item);
     if (!object) return Result<>(std::move(object).error());
     list.items.push_back(*std::move(object));

@@ -8,6 +8,7 @@
 //     static constexpr Api api{"v1", "configmaps", …};        // its place in the API
 //     static constexpr std::array dropped = {…};              // keys whose objects and arrays are not kept
 //     static void read(const codec::Object& json, T& object);
+//     static void read_outline(const codec::Object& json, T& object);  // optional: decodes a part, which read() calls
 //     static std::string encode(const T& object);             // for kinds that are created
 //     static constexpr ListBudget budget{…};                  // for kinds that are listed: limits of a collection
 //     static std::size_t text_in(const T& object);            // and the bytes of text that are kept of an object

@@ -261,9 +261,9 @@ struct Kind<Replica> {
 
 template <>
 struct Kind<Pod> {
-  static constexpr std::string_view name = "Pod";
-  static constexpr Api api{"v1", "pods", Scope::namespaced, Names::ours, "Pod", "pods"};
-  static constexpr ListBudget budget{500'000, 0, megabytes(16), kilobytes(4)};
+  static constexpr std::string_view name = Kind<Replica>::name;
+  static constexpr Api api = Kind<Replica>::api;
+  static constexpr ListBudget budget = Kind<Replica>::budget;
   // `containers` is not dropped, because the ports of containers are read.
   static constexpr std::array<std::string_view, 26> dropped = {"managedFields",
                                                                "env",
@@ -309,7 +309,7 @@ struct Kind<Pod> {
     if (!pod.ready) pod.trouble = codec::pod::read_trouble(status);
   }
   static std::size_t text_in(const Pod& pod) {
-    std::size_t bytes = text_of(pod.labels) + text_of(pod.annotations) + pod.trouble.size();
+    std::size_t bytes = Kind<Replica>::text_in(pod) + pod.trouble.size();
     for (const std::string& finalizer : pod.finalizers) bytes += finalizer.size();
     for (const std::string& responder : pod.eviction_responders) bytes += responder.size();
     return bytes;

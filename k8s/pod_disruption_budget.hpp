@@ -87,15 +87,19 @@ struct Kind<PodDisruptionBudget> {
   static constexpr ListBudget budget{100'000, 0, megabytes(16), kilobytes(1)};
   static constexpr std::array<std::string_view, 1> dropped = {"managedFields"};
 
+  // Its outline: the identity and the selector.
+  static void read_outline(const codec::Object& json, PodDisruptionBudget& pdb) {
+    codec::read_identity(json.object("metadata"), pdb);
+    pdb.selector = codec::budget::read_selector(json.object("spec"));
+  }
   static void read(const codec::Object& json, PodDisruptionBudget& pdb) {
+    read_outline(json, pdb);
     const auto metadata = json.object("metadata");
-    codec::read_identity(metadata, pdb);
     pdb.generation = metadata.integer("generation").value_or(0);
     pdb.managed_by = metadata.object("labels").string("app.kubernetes.io/managed-by");
     if (const auto release = metadata.object("annotations").string("meta.helm.sh/release-name"); !release.empty())
       pdb.managed_by = "Helm, release " + release;
     const auto spec = json.object("spec");
-    pdb.selector = codec::budget::read_selector(spec);
     pdb.min_available = spec.int_or_string("minAvailable");
     pdb.max_unavailable = spec.int_or_string("maxUnavailable");
     pdb.always_allow_unhealthy = spec.string("unhealthyPodEvictionPolicy") == "AlwaysAllow";

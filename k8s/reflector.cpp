@@ -107,20 +107,20 @@ Task<> Reflector<T>::list_once() {
 }
 
 template <class T>
-Task<> Reflector<T>::look_again() {
+Task<bool> Reflector<T>::look_again() {
   const TimePoint asked = now();
   const std::uint64_t lists = lists_;
   const std::string place = resource_version_;
   const typename ObjectStore<T>::Listening listening(store_);
   CO_TRY(auto listed, co_await list());
   // Another list has replaced the view meanwhile. It has revealed lost events as well, so this list is not used.
-  if (lists != lists_) co_return Result<>();
+  if (lists != lists_) co_return false;
   if (resource_version_ == place) resource_version_ = listed.meta.resource_version;
   list_asked_ = asked;
   store_.overlay(std::move(listed.items));
   told_of_list();
   list_asked_.reset();
-  co_return Result<>();
+  co_return true;
 }
 
 template <class T>

@@ -113,7 +113,8 @@ class Reflector {
   Reflector(Client& client, Rng& rng, ReflectorOptions options, OnChange on_change, OnBatch on_batch);
 
   // Keeps only objects for which `wanted` returns true and passes only those to `on_change`. For collections for which
-  // the API has no suitable selector.
+  // the API has no suitable selector. If `wanted` begins to return true for more objects, those that have not changed
+  // since then are missing until the next list (look_again()).
   void keep_only(std::function<bool(const T&)> wanted) { store_.keep_only(std::move(wanted)); }
   // Sets the view to a list that the caller already has, so that run() begins with a watch.
   void seed(List<T> list);
@@ -128,9 +129,9 @@ class Reflector {
   // replaces the view, except for objects that have appeared in watch events since it was requested. If there were no
   // watch events since then, the next watch starts from the list. Every object that is taken from the list is passed to
   // `on_change`, also unchanged ones, because what the owner knows of them from other sources may be outdated. If
-  // another list replaces the view in the meantime, this one is not used. Call it only after the first list. Fails with
-  // the error of the list; the view is then unchanged.
-  Task<> look_again();
+  // another list replaces the view in the meantime, this one is not used. Returns whether it was. Call it only after
+  // the first list. Fails with the error of the list; the view is then unchanged.
+  Task<bool> look_again();
 
   const std::map<std::string, T>& objects() const { return store_.objects(); }
   const ReflectorHealth& health() const { return health_; }

@@ -51,20 +51,21 @@ void sort_by_place(std::vector<Object>& objects) {
   struct OfNamespace {
     std::string_view ns;
     std::string place;  // the part of place_of() that differs
-    std::size_t begin = 0;
-    std::size_t end = 0;
+    std::ptrdiff_t begin = 0;
+    std::ptrdiff_t end = 0;
   };
   std::vector<OfNamespace> parts;
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const std::string_view ns = ns_in(*objects[i]);
-    if (parts.empty() || parts.back().ns != ns) parts.push_back({ns, std::string(ns) + '/', i, i});
-    parts.back().end = i + 1;
+  for (auto begin = objects.begin(); begin != objects.end();) {
+    const std::string_view ns = ns_in(**begin);
+    const auto end = std::partition_point(begin, objects.end(), [&](const Object& it) { return ns_in(*it) == ns; });
+    parts.push_back({ns, std::string(ns) + '/', begin - objects.begin(), end - objects.begin()});
+    begin = end;
   }
   std::vector<Object> sorted;
   sorted.reserve(objects.size());
   std::ranges::sort(parts, {}, &OfNamespace::place);
   for (const OfNamespace& part : parts)
-    std::move(&objects[part.begin], &objects[part.begin] + (part.end - part.begin), std::back_inserter(sorted));
+    std::move(objects.begin() + part.begin, objects.begin() + part.end, std::back_inserter(sorted));
   objects = std::move(sorted);
 }
 

@@ -32,20 +32,6 @@ TEST_F(BudgetBookTest, ASelectionHasTheGateOfItsBudgetAsItIsNow) {
   EXPECT_EQ(book.gate(pod, book.selection(a_pod("db", "other"))), Gate::open) << "no budget selects this pod";
 }
 
-TEST_F(BudgetBookTest, ASelectionTakesOverTheBudgetsOfItsPodAndNoOthers) {
-  const auto web = a_budget("web", 0), elsewhere = a_budget("db", 0, "other");
-  std::map<std::string, k8s::PodDisruptionBudget> all{{web.uid, web}, {elsewhere.uid, elsewhere}};
-  bool known = false;
-  BudgetBook of_all([&] { return known ? &all : nullptr; });
-  EXPECT_EQ(of_all.gate(pod, of_all.selection(pod)), Gate::open) << "no budget is known";
-  known = true;
-  EXPECT_EQ(of_all.gate(pod, of_all.selection(pod)), Gate::closed);
-  EXPECT_EQ(of_all.budgets().size(), 1u);
-  of_all.update(web.uid, nullptr);
-  all.erase(web.uid);
-  EXPECT_EQ(of_all.gate(pod, of_all.selection(pod)), Gate::open) << "it was deleted";
-}
-
 TEST_F(BudgetBookTest, NoBudgetIsOpen) {
   EXPECT_EQ(gate(pod), Gate::open);
 }
@@ -179,6 +165,23 @@ TEST_F(BudgetBookTest, WithoutTheRightToSeeBudgetsANamespaceIsALane) {
   EXPECT_EQ(gate(a_pod("x", "elsewhere")), Gate::open);
   book.answered(pod, lanes, false);
   EXPECT_EQ(gate(a_pod("other")), Gate::open);
+}
+
+TEST_F(BudgetBookTest, WhileTheBudgetsOfALatePodAreNotKnownItsNamespaceIsALane) {
+  put(a_budget("other", 1, "elsewhere"));
+  book.scope().known_for(0);
+  book.selection(pod);
+  EXPECT_FALSE(book.complete());
+  EXPECT_EQ(gate(pod), Gate::open) << "the server decides";
+  const auto lanes = book.sent(pod, {});
+  EXPECT_EQ(gate(a_pod("another")), Gate::busy);
+  put(a_budget("web", 1));
+  book.scope().known_for(1);
+  EXPECT_TRUE(book.complete());
+  EXPECT_EQ(gate(a_pod("another")), Gate::busy) << "the request in flight may be for the same budget";
+  EXPECT_EQ(gate(a_pod("x", "elsewhere")), Gate::open);
+  book.answered(pod, lanes, false);
+  EXPECT_EQ(gate(a_pod("another")), Gate::open);
 }
 
 TEST_F(BudgetBookTest, TheMessageNamesThingCauseAndWayOut) {

@@ -19,7 +19,7 @@ class UnseenBudgetsTest : public PipelineTest {
  protected:
   void begin(const std::vector<k8s::Pod>& pods) {
     make({.max_places = 0});
-    pipeline->set_budgets_visible(false);
+    pipeline->book().set_visible(false);
     plan(pods);
   }
   static std::vector<k8s::Pod> many(int count, const std::string& controller = "rs-uid") {

@@ -172,6 +172,32 @@ TEST(Codec, ReadsABudget) {
   EXPECT_EQ(*pdb, expected);
 }
 
+TEST(Codec, OfAListTheUnwantedIsLeftOutByItsOutline) {
+  const auto budget = [](const std::string& name, const std::string& status) {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"s","uid":"u-)" + name +
+           R"(","resourceVersion":"1","generation":3},"spec":{"selector":{"matchLabels":{"app":")" + name +
+           R"("}},"minAvailable":1},"status":)" + status + "}";
+  };
+  const auto decoded = [](const std::string& items) {
+    return decode_list<PodDisruptionBudget>(fixtures::list("PodDisruptionBudgetList", "7", items),
+                                            [](const PodDisruptionBudget& outline) {
+                                              EXPECT_EQ(outline.uid, "u-" + outline.name);
+                                              EXPECT_EQ(outline.ns, "s");
+                                              return outline.selector->matches({{"app", "web"}});
+                                            });
+  };
+  const auto list = decoded(budget("web", R"({"disruptionsAllowed":2})") + "," + budget("db", R"({"conditions":5})"));
+  ASSERT_TRUE(list) << list.error().message();
+  EXPECT_EQ(list->meta.resource_version, "7");
+  ASSERT_EQ(list->items.size(), 1u);
+  EXPECT_EQ(list->items[0].name, "web");
+  EXPECT_EQ(list->items[0].generation, 3);
+  EXPECT_EQ(list->items[0].min_available, "1");
+  EXPECT_EQ(list->items[0].disruptions_allowed, 2);
+  EXPECT_FALSE(decoded(budget("web", R"({"conditions":5})"))) << "what is wanted must be right";
+  EXPECT_FALSE(decoded(R"({"metadata":{"name":"db"}})")) << "an object without a UID is none";
+}
+
 TEST(Codec, SelectorOfABudgetMayBeAbsentEmptyOrUnknown) {
   const auto with = [](const std::string& spec) {
     return *decode<PodDisruptionBudget>(

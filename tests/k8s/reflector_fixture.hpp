@@ -43,8 +43,8 @@ class ReflectorTest : public haulout::testing::VirtualTimeTest {
   unsigned batches = 0;
   Duration gathering{};
   std::optional<Result<>> ended;
-  std::optional<Duration> look_again_at;  // when the test calls look_again() while the watch is open
-  std::optional<Result<>> looked_again;
+  std::optional<Duration> look_again_at;     // when the test calls look_again() while the watch is open
+  std::optional<Result<bool>> looked_again;  // what that call returned
   Reflector<Pod> reflector{
       client,
       rng,

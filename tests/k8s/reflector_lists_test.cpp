@@ -61,7 +61,7 @@ TEST_F(ReflectorListsTest, AListBesideADeafWatchIsTakenOver) {
   look_again_at = 30s;
   run_for(90s);
   EXPECT_THAT(changes, ElementsAre("+ua@90", "+ub@91", "+ud@9", "-ua", "+ub@15", "+uc@16", "+ud@9"));
-  EXPECT_TRUE(looked_again && *looked_again);
+  EXPECT_TRUE(looked_again && *looked_again && **looked_again);
   ASSERT_EQ(transport.watches().size(), 2u);
   EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=20&"));
 }
@@ -101,7 +101,8 @@ TEST_F(ReflectorListsTest, AListBesideTheWatchThatWasOvertakenChangesNothing) {
   answer_silence();
   look_again_at = 30s;
   run_for(60s);
-  EXPECT_TRUE(looked_again && *looked_again);
+  ASSERT_TRUE(looked_again && *looked_again);
+  EXPECT_FALSE(**looked_again) << "it was not used";
   EXPECT_THAT(changes, ElementsAre("+ua@90", "-ua", "+ub@115"));
   ASSERT_EQ(transport.watches().size(), 2u);
   EXPECT_THAT(transport.watches()[1].request.target, HasSubstr("resourceVersion=120&"));

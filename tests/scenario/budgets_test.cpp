@@ -105,16 +105,69 @@ TEST_F(Budgets, S22_BudgetCreatedInTheMiddle) {
   EXPECT_TRUE(told.raised("BudgetNeverAllows"));
 }
 
-// At the beginning the budget selects no pod of the node, so the drain has kept nothing of it.
-TEST_F(Budgets, ALatePodIsHeldByABudgetThatWasThereBefore) {
-  add_pods(1);
-  const Json late = {{"app", "late"}};
-  add(a_budget("late", {{"maxUnavailable", 0}, {"selector", {{"matchLabels", late}}}}));
-  after(2s, [this] { cluster.create("pods", a_pod("late", {.labels = {{"app", "late"}}})); });
-  options.timeout = 2min;
-  const auto report = drain();
-  EXPECT_THAT(report, Ended(Outcome::blocked));
-  EXPECT_THAT(pod(report, "late").message, HasSubstr("PodDisruptionBudget shop/late"));
+// Pods that come during the drain. At its beginning their budgets select no pod of the node, so the drain has not kept
+// them.
+class LatePods : public Budgets {
+ protected:
+  LatePods() {
+    add_pods(1);
+    for (const char* name : {"late", "later"}) add(a_budget(name, {{"maxUnavailable", 0}, {"selector", of(name)}}));
+    options.timeout = 2min;
+  }
+  static Json of(const std::string& app) { return {{"matchLabels", {{"app", app}}}}; }
+  void come(Duration when, const std::string& name, const std::string& app) {
+    after(when, [this, name, app] { cluster.create("pods", a_pod(name, {.labels = {{"app", app}}})); });
+  }
+  // Drains the node. The drain must know the budgets of these pods at the end.
+  drain::Report held(const std::vector<std::string>& names) {
+    auto report = drain();
+    EXPECT_THAT(report, Ended(Outcome::blocked));
+    for (const std::string& name : names)
+      EXPECT_THAT(pod(report, name).message, HasSubstr("PodDisruptionBudget shop/late")) << name;
+    return report;
+  }
+  std::size_t lists() const { return requests("list", "poddisruptionbudgets").size(); }
+};
+
+TEST_F(LatePods, AreHeldByBudgetsThatWereThereBefore) {
+  come(2s, "a", "late");
+  held({"a"});
+  EXPECT_EQ(lists(), 2u) << "one for the plan, and one for the late pod";
+}
+
+TEST_F(LatePods, WithLabelsOfAPodBeforeNeedNoFurtherList) {
+  add(a_pod("first", {.labels = {{"app", "late"}}}));
+  come(2s, "a", "late");
+  held({"first", "a"});
+  EXPECT_EQ(lists(), 1u);
+}
+
+TEST_F(LatePods, ThatComeOneAfterTheOtherShareALateList) {
+  come(2s, "a", "late");
+  come(3s, "b", "free");
+  come(4s, "c", "later");
+  held({"a", "c"});
+  EXPECT_EQ(lists(), 3u) << "at most one each five seconds";
+}
+
+TEST_F(LatePods, AreLookedUpAgainIfTheListFails) {
+  sim::FaultTransport faults{cluster.api(), clock, world_rng};
+  way = &faults;
+  faults.add({.verb = "list",
+              .resource = "poddisruptionbudgets",
+              .from = clock.now() + 1s,
+              .count = 2,
+              .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
+  come(2s, "a", "late");
+  held({"a"});
+  EXPECT_THAT(faults.struck(), SizeIs(2));
+}
+
+TEST_F(LatePods, APodWhoseLabelsChangeIsHeldByItsNewBudget) {
+  add(a_budget("old", {{"maxUnavailable", 0}, {"selector", of("old")}}));
+  add(a_pod("a", {.labels = {{"app", "old"}}}));
+  after(2s, [this] { cluster.patch("pods", "shop", "a", {{"metadata", {{"labels", {{"app", "late"}}}}}}); });
+  held({"a"});
 }
 
 TEST_F(Budgets, S23_BudgetRemovedInTheMiddle) {

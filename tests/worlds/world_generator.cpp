@@ -5,6 +5,7 @@
 #include "tests/worlds/adversities.hpp"
 #include "tests/worlds/gangs.hpp"
 #include "tests/worlds/hardships.hpp"
+#include "tests/worlds/latecomers.hpp"
 #include "tests/worlds/migrations.hpp"
 #include "tests/worlds/oddities.hpp"
 #include "tests/worlds/responders.hpp"
@@ -43,6 +44,7 @@ class Generator {
     if (options_.generation >= 10) add_surges(world_, options_);
     if (options_.generation >= 11) add_gangs(world_, options_);
     if (options_.generation >= 12) add_responders(world_);
+    if (options_.generation >= 13) add_latecomers(world_);
     return std::move(world_);
   }
 

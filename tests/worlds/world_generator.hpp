@@ -31,7 +31,8 @@ namespace haulout::sim {
 //   10: adds surges.hpp
 //   11: adds gangs.hpp, and pods of DaemonSets that the drain evicts
 //   12: adds responders.hpp
-inline constexpr unsigned newest_generation = 12;
+//   13: adds latecomers.hpp
+inline constexpr unsigned newest_generation = 13;
 
 struct GeneratorOptions {
   unsigned generation = newest_generation;

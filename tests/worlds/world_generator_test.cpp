@@ -53,6 +53,17 @@ TEST(WorldGenerator, SeedsDifferInWhatMatters) {
   }
 }
 
+TEST(WorldGenerator, Generation13HasLatecomers) {
+  std::map<std::string, std::size_t> seen;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    for (const std::string& oddity : sim::generate_world(seed).oddities) ++seen[oddity];
+    const std::string before = described(sim::generate_world(seed, {.generation = 12}));
+    EXPECT_EQ(before.find("a budget of its own"), std::string::npos);
+  }
+  for (const char* oddity : {"pods", "free", "held", "relabelled"})
+    EXPECT_GT(seen["late-" + std::string(oddity)], 20u) << oddity;
+}
+
 TEST(WorldGenerator, Generation11HasGangs) {
   std::map<std::string, std::size_t> seen;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
