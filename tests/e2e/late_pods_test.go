@@ -9,7 +9,7 @@ import (
 
 // During a drain two pods come to the node that nobody has scheduled. No pod of the node had their labels before, and
 // their budget existed before the drain. The drain lists the budgets once more, and evicts the pods when this one is
-// deleted: it would not learn of that otherwise.
+// deleted.
 func TestLatePodsWithABudgetOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
