@@ -155,8 +155,8 @@ TEST_F(LatePods, AreLookedUpAgainIfTheListFails) {
   way = &faults;
   faults.add({.verb = "list",
               .resource = "poddisruptionbudgets",
-              .from = clock.now() + 1s,
               .count = 2,
+              .from = clock.now() + 1s,
               .fault = {.kind = sim::FaultKind::server_error, .code = 403}});
   come(2s, "a", "late");
   held({"a"});
