@@ -49,6 +49,7 @@ class Latecomers {
                                 true});
   }
 
+  // Each pod has a controller of its own: one that creates pods on the cordoned node again and again counts as pinned.
   void come(Duration when, const std::string& ns, const std::string& name, const std::string& app) {
     Json pod = {{"kind", "Pod"},
                 {"metadata",
@@ -59,8 +60,8 @@ class Latecomers {
                   {"ownerReferences",
                    {{{"apiVersion", "example.com/v1"},
                      {"kind", "Fleet"},
-                     {"name", app},
-                     {"uid", "uid-of-" + app},
+                     {"name", name},
+                     {"uid", "uid-of-" + name},
                      {"controller", true}}}}}},
                 {"spec", {{"nodeName", world_.node}, {"terminationGracePeriodSeconds", pick(0, 15)}}},
                 {"status", {{"phase", "Running"}, {"conditions", {{{"type", "Ready"}, {"status", "True"}}}}}}};
