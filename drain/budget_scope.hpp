@@ -1,5 +1,5 @@
-// The budgets that a drain needs to know: those that select one of its pods. For budgets, pods of one namespace with the
-// same labels are the same. Pure bookkeeping, no I/O.
+// The budgets that a drain needs to know: those that select one of its pods. For budgets, pods of one namespace with
+// the same labels are the same. Pure bookkeeping, no I/O.
 #pragma once
 
 #include <cstdint>

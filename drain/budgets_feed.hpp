@@ -1,8 +1,8 @@
 // The feed of PodDisruptionBudgets. Lists them for the plan, watches them during the eviction, and lists them again if
 // pods have been parked because of them for long. A cluster may have thousands, so it keeps only those that select pods
 // of the drain (BudgetScope). For a pod that comes late, and with other labels than all pods before, it lists them
-// again. If they cannot be read, the drain continues, and the pipeline sends evictions more carefully (BudgetBook). Borrows
-// session and pipeline.
+// again. If they cannot be read, the drain continues, and the pipeline sends evictions more carefully (BudgetBook).
+// Borrows session and pipeline.
 #pragma once
 
 #include <memory>

@@ -85,8 +85,8 @@ class Client {
   }
   // Lists all pages of a collection, in the most recent state. `options.limit` is the page size: `usual_page` stands
   // for the page size of ClientOptions, 0 disables paging. `page_timeout` limits each page; the number of pages is not
-  // limited. If `wanted` is set, only objects for which it returns true are kept, page by page. It must not rely on more
-  // than the outline of an object, if the kind has one.
+  // limited. If `wanted` is set, only objects for which it returns true are kept, page by page. If the kind has an
+  // outline, `wanted` must not rely on more than that.
   template <class T>
   Task<List<T>> list(ListOptions options, TimePoint deadline, Duration page_timeout = longest_page,
                      std::function<bool(const T&)> wanted = {});

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -277,23 +276,6 @@ Afterwards room_afterwards(const ClusterView& view, const FitQuestion& question)
   return afterwards;
 }
 
-template <std::size_t n>
-void copy(Json& to, const Json& from, const std::array<const char*, n>& keys) {
-  if (!from.is_object()) return;
-  for (const char* key : keys)
-    if (const auto found = from.find(key); found != from.end()) to[key] = *found;
-}
-
-Json essence_of_containers(const Json& containers) {
-  Json result = Json::array();
-  for (const Json& container : containers) {
-    Json kept = Json::object();
-    copy(kept, container, std::array{"ports", "resources", "restartPolicy"});
-    result.push_back(std::move(kept));
-  }
-  return result;
-}
-
 }  // namespace
 
 std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) {
@@ -310,111 +292,11 @@ std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question) 
   return fits;
 }
 
-Object essence_of_pod(const Json& pod) {
-  Json kept = Json::object();
-  copy(kept["metadata"], at(pod, "/metadata"),
-       std::array{"name", "namespace", "uid", "labels", "deletionTimestamp", "ownerReferences"});
-  Json& spec = kept["spec"] = Json::object();
-  copy(spec, at(pod, "/spec"),
-       std::array{"nodeName", "schedulerName", "priority", "preemptionPolicy", "overhead", "affinity", "nodeSelector",
-                  "tolerations", "topologySpreadConstraints", "volumes", "schedulingGates", "resourceClaims",
-                  "resources"});
-  for (const char* kind : {"containers", "initContainers"})
-    if (at(pod, "/spec").contains(kind)) spec[kind] = essence_of_containers(at(pod, "/spec")[kind]);
-  copy(kept["status"], at(pod, "/status"), std::array{"phase", "extendedResourceClaimStatus"});
-  return std::make_shared<const Json>(std::move(kept));
-}
-
-Object essence_of_node(const Json& node) {
-  Json kept = Json::object();
-  copy(kept["metadata"], at(node, "/metadata"), std::array{"name", "labels", "deletionTimestamp"});
-  copy(kept["spec"], at(node, "/spec"), std::array{"unschedulable", "taints"});
-  copy(kept["status"], at(node, "/status"), std::array{"allocatable", "capacity", "conditions"});
-  return std::make_shared<const Json>(std::move(kept));
-}
-
-namespace {
-
-using Essence = Object (*)(const Json&);
-
-// Keys of objects and arrays that essence_of_pod() and essence_of_node() do not keep, and that are most of a list. They
-// are not even built. A label of such a name is kept, because its value is a text.
-constexpr std::array<std::string_view, 14> beside_the_essence = {"managedFields",
-                                                                 "annotations",
-                                                                 "containerStatuses",
-                                                                 "initContainerStatuses",
-                                                                 "ephemeralContainerStatuses",
-                                                                 "ephemeralContainers",
-                                                                 "volumeMounts",
-                                                                 "env",
-                                                                 "livenessProbe",
-                                                                 "readinessProbe",
-                                                                 "startupProbe",
-                                                                 "images",
-                                                                 "volumesAttached",
-                                                                 "volumesInUse"};
-
-// Parses a list without what is beside the essence of its items. The result is discarded if the text is not JSON.
-Json parse_list(const std::string& text) {
-  using Event = Json::parse_event_t;
-  bool beside = false;
-  const auto is_kept = [&](int, Event event, const Json& parsed) {
-    if (event == Event::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      beside = std::find(beside_the_essence.begin(), beside_the_essence.end(), key) != beside_the_essence.end();
-      return true;
-    }
-    const bool begins = event == Event::object_start || event == Event::array_start;
-    return !(std::exchange(beside, false) && begins);
-  };
-  return Json::parse(text, is_kept, false);
-}
-
-// Adds the items of a page to `into`, and returns the token of the next page. Fails with Errc::decode if the body is
-// not a list of this kind or if `items` is missing; null means an empty list.
-Result<std::string> read_page(const std::string& body, std::string_view wanted, Essence essence,
-                              std::vector<Object>& into) {
-  const Json list = parse_list(body);
-  const std::string kind = text(list, "/kind");
-  if (kind != wanted)
-    return Error(Errc::decode, fmt::format("expected an object of kind {}, got {}", wanted,
-                                           kind.empty() ? "none with a kind" : "kind " + kind));
-  const auto items = list.find("items");
-  if (items == list.end() || !(items->is_array() || items->is_null()))
-    return Error(Errc::decode, fmt::format("{} has no list in its field \"items\"", wanted));
-  for (const Json& item : *items) into.push_back(essence(item));
-  return text(list, "/metadata/continue");
-}
-
-template <class T>
-Task<std::vector<Object>> list(k8s::Client& client, std::string field_selector, Essence essence,
-                               std::uint32_t page_size, TimePoint deadline) {
-  const std::string kind = std::string(k8s::Kind<T>::name) + "List";
-  std::vector<Object> all;
-  k8s::Client::Pages pages;
-  pages.begin = [&] { all.clear(); };
-  pages.take = [&](const std::string& page) { return read_page(page, kind, essence, all); };
-  k8s::ListOptions options;
-  options.field_selector = std::move(field_selector);
-  options.limit = page_size;
-  CO_CHECK(
-      co_await client.list_pages(k8s::Kind<T>::api, std::move(options), deadline, k8s::longest_page, std::move(pages)));
-  co_return all;
-}
-
-}  // namespace
-
 Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
                                     TimePoint deadline) {
-  ClusterView view;
-  auto nodes = co_await list<k8s::Node>(client, {}, essence_of_node, page_size, deadline);
-  if (!nodes) co_return std::move(nodes).error().with_context("the nodes of the cluster could not be listed");
-  view.nodes = *std::move(nodes);
-  auto pods = co_await list<k8s::Pod>(client, "status.phase!=Succeeded,status.phase!=Failed", essence_of_pod, page_size,
-                                      deadline);
-  if (!pods) co_return std::move(pods).error().with_context("the pods of the cluster could not be listed");
-  view.pods = *std::move(pods);
-  co_return judge(view, question);
+  const auto view = co_await read_cluster(client, page_size, deadline);
+  if (!view) co_return view.error();
+  co_return judge(*view, question);
 }
 
 }  // namespace haulout::placement

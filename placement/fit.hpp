@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "k8s/client.hpp"
+#include "placement/cluster_pages.hpp"
 #include "placement/objects.hpp"
 #include "placement/pod_fit.hpp"
 
@@ -31,11 +32,6 @@ struct FitQuestion {
 Task<std::vector<PodFit>> check_fit(k8s::Client& client, FitQuestion question, std::uint32_t page_size,
                                     TimePoint deadline);
 
-struct ClusterView {
-  std::vector<Object> nodes;
-  std::vector<Object> pods;
-};
-
 // Returns an answer for each pod of `question.leaving` that gets a replacement elsewhere, sorted by name. Pure.
 //
 // The free capacity of a node is its allocatable amounts less the requests of all its pods that have not finished. The
@@ -48,9 +44,5 @@ struct ClusterView {
 // or if the pods together request more than all nodes that accept them have. Pods that are terminating on other nodes
 // use their capacity until they are deleted. "Does not fit" must also hold after their deletion.
 std::vector<PodFit> judge(const ClusterView& view, const FitQuestion& question);
-
-// Return a copy with only the fields that judge() reads, to save memory.
-Object essence_of_pod(const Json& pod);
-Object essence_of_node(const Json& node);
 
 }  // namespace haulout::placement

@@ -46,6 +46,17 @@ inline std::vector<PodFit> judged(const std::vector<Json>& nodes, const std::vec
   return judge(view, question);
 }
 
+// Returns what the check keeps of these objects when it reads them from a page of a list.
+inline std::vector<Json> as_read(const char* kind, const std::vector<Json>& items) {
+  const Json list = {{"kind", kind}, {"metadata", {{"resourceVersion", "7"}}}, {"items", items}};
+  std::vector<Object> objects;
+  const auto read = std::string_view(kind) == "NodeList" ? read_nodes : read_pods;
+  EXPECT_TRUE(read(list.dump(), objects));
+  std::vector<Json> kept;
+  for (const Object& object : objects) kept.push_back(*object);
+  return kept;
+}
+
 inline std::vector<std::string> verdicts(const std::vector<PodFit>& fits) {
   std::vector<std::string> lines;
   for (const PodFit& fit : fits)

@@ -155,7 +155,7 @@ TEST(FitRules, ResourcesThatClaimsServeAreNotWeighed) {
             .c_str());
   };
   const auto answer = [](const Json& pod) {
-    return judged({node_json("n1"), node_json("n2")}, {*essence_of_pod(pod)})[0];
+    return judged({node_json("n1"), node_json("n2")}, as_read("PodList", {pod}))[0];
   };
   EXPECT_EQ(answer(asking("1")).fit, Fit::does_not_fit);
   const auto served = [](Json pod) {
@@ -218,12 +218,9 @@ TEST(FitRules, ObjectsReducedToTheirRelevantFieldsGetTheSameAnswers) {
   const std::vector<Json> nodes{node_json("n1"), node_json("n2", "2", R"({"spec":{"unschedulable":true}})"),
                                 node_json("n3", "4", R"({"spec":{"taints":[{"key":"gpu","effect":"NoSchedule"}]}})"),
                                 node_json("n4", "1")};
-  std::vector<Json> pods_left, nodes_left;
-  for (const Json& pod : pods) pods_left.push_back(*essence_of_pod(pod));
-  for (const Json& node : nodes) nodes_left.push_back(*essence_of_node(node));
   const auto whole = judged(nodes, pods);
   ASSERT_EQ(whole.size(), pods.size());
-  EXPECT_EQ(judged(nodes_left, pods_left), whole);
+  EXPECT_EQ(judged(as_read("NodeList", nodes), as_read("PodList", pods)), whole);
 }
 
 TEST(FitWords, TheSummaryNamesWhatDoesNotFitAndWhatIsNotKnown) {
