@@ -4,9 +4,9 @@
 // Two eviction requests in flight for the same budget cost the server half a second per conflict (measured). So each
 // budget is a lane with one request in flight at a time; as many pods may be terminating as the budget allows. If the
 // drain has no current view of the budgets, or not yet of those of a pod that came late, the namespace of the pod is a
-// lane. A signal, an eviction request that is
-// sent although the budget is exhausted (Signals in eviction_pacing.hpp), uses no lane, so no other request waits for
-// it.
+// lane.
+// A signal, an eviction request that is sent although the budget is exhausted (Signals in eviction_pacing.hpp), uses no
+// lane, so no other request waits for it.
 #pragma once
 
 #include <map>
