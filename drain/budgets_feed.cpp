@@ -1,6 +1,7 @@
 #include "drain/budgets_feed.hpp"
 
 #include <algorithm>
+#include <functional>
 
 #include "k8s/status.hpp"
 
@@ -18,6 +19,11 @@ constexpr Duration trusted_for = std::chrono::minutes(2);
 // The list of all budgets may be long. Pods that come late, one after the other, do not lead to more lists than one in
 // this time.
 constexpr Duration late_list_interval = std::chrono::seconds(5);
+
+// Borrows the scope.
+std::function<bool(const k8s::PodDisruptionBudget&)> within(const BudgetScope& scope) {
+  return [&scope](const k8s::PodDisruptionBudget& budget) { return scope.has(budget); };
+}
 
 }  // namespace
 
@@ -37,9 +43,8 @@ asio::awaitable<void> BudgetsFeed::list() {
   auto budgets = co_await session_.insist<k8s::List<k8s::PodDisruptionBudget>>(
       "PodDisruptionBudgets could not be listed",
       [this](TimePoint limit) {
-        return session_.client().list<k8s::PodDisruptionBudget>(
-            {.limit = k8s::usual_page}, limit, k8s::longest_page,
-            [this](const k8s::PodDisruptionBudget& budget) { return scope().has(budget); });
+        return session_.client().list<k8s::PodDisruptionBudget>({.limit = k8s::usual_page}, limit, k8s::longest_page,
+                                                                within(scope()));
       },
       std::nullopt, session_.now() + list_patience);
   if (budgets) {
@@ -64,7 +69,7 @@ BudgetsFeed::View& BudgetsFeed::view() {
       [this] {
         if (follows_) session_.changed().notify();
       });
-  view_->keep_only([this](const k8s::PodDisruptionBudget& budget) { return scope().has(budget); });
+  view_->keep_only(within(scope()));
   return *view_;
 }
 

@@ -243,7 +243,7 @@ class Pipeline {
   // Returns the pods that must leave and were not deleted yet, in the order of their eviction.
   const std::vector<TrackedPod*>& leaving() const { return order_; }
   const BudgetBook& book() const { return book_; }
-  // For whoever reads the budgets. Their changes go to budget_changed().
+  // BudgetsFeed writes here how far the budgets are known. It reports changes of budgets to budget_changed().
   BudgetBook& book() { return book_; }
   std::size_t places_taken() const;
   TimePoint throttled_until() const { return throttled_until_; }

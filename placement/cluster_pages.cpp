@@ -2,6 +2,7 @@
 
 #include <array>
 #include <boost/json.hpp>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <utility>
@@ -68,8 +69,8 @@ const Value* member(const Value* from, std::string_view key) {
   return members == nullptr ? nullptr : members->if_contains(key);
 }
 
-template <std::size_t n>
-Json part(const Value* from, const std::array<std::string_view, n>& keys) {
+// Returns the members with these keys, as far as there are any.
+Json part(const Value* from, std::initializer_list<std::string_view> keys) {
   Json kept = Json::object();
   for (const std::string_view key : keys)
     if (const Value* value = member(from, key)) kept[std::string(key)] = copied(*value);
@@ -78,36 +79,30 @@ Json part(const Value* from, const std::array<std::string_view, n>& keys) {
 
 Object node_of(const Value& node) {
   Json kept = Json::object();
-  kept["metadata"] =
-      part(member(&node, "metadata"), std::array<std::string_view, 3>{"name", "labels", "deletionTimestamp"});
-  kept["spec"] = part(member(&node, "spec"), std::array<std::string_view, 2>{"unschedulable", "taints"});
-  kept["status"] =
-      part(member(&node, "status"), std::array<std::string_view, 3>{"allocatable", "capacity", "conditions"});
+  kept["metadata"] = part(member(&node, "metadata"), {"name", "labels", "deletionTimestamp"});
+  kept["spec"] = part(member(&node, "spec"), {"unschedulable", "taints"});
+  kept["status"] = part(member(&node, "status"), {"allocatable", "capacity", "conditions"});
   return std::make_shared<const Json>(std::move(kept));
 }
 
 Json containers_of(const Value& containers) {
   Json kept = Json::array();
   if (const auto* list = containers.if_array())
-    for (const Value& container : *list)
-      kept.push_back(part(&container, std::array<std::string_view, 3>{"ports", "resources", "restartPolicy"}));
+    for (const Value& container : *list) kept.push_back(part(&container, {"ports", "resources", "restartPolicy"}));
   return kept;
 }
 
 Object pod_of(const Value& pod) {
   Json kept = Json::object();
-  kept["metadata"] = part(
-      member(&pod, "metadata"),
-      std::array<std::string_view, 6>{"name", "namespace", "uid", "labels", "deletionTimestamp", "ownerReferences"});
+  kept["metadata"] =
+      part(member(&pod, "metadata"), {"name", "namespace", "uid", "labels", "deletionTimestamp", "ownerReferences"});
   const Value* const spec = member(&pod, "spec");
   kept["spec"] = part(
-      spec, std::array<std::string_view, 13>{"nodeName", "schedulerName", "priority", "preemptionPolicy", "overhead",
-                                             "affinity", "nodeSelector", "tolerations", "topologySpreadConstraints",
-                                             "volumes", "schedulingGates", "resourceClaims", "resources"});
+      spec, {"nodeName", "schedulerName", "priority", "preemptionPolicy", "overhead", "affinity", "nodeSelector",
+             "tolerations", "topologySpreadConstraints", "volumes", "schedulingGates", "resourceClaims", "resources"});
   for (const char* kind : {"containers", "initContainers"})
     if (const Value* containers = member(spec, kind)) kept["spec"][kind] = containers_of(*containers);
-  kept["status"] =
-      part(member(&pod, "status"), std::array<std::string_view, 2>{"phase", "extendedResourceClaimStatus"});
+  kept["status"] = part(member(&pod, "status"), {"phase", "extendedResourceClaimStatus"});
   return std::make_shared<const Json>(std::move(kept));
 }
 

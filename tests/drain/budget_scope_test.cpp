@@ -50,7 +50,7 @@ TEST(BudgetScope, GrowsOnlyWithPodsThatOtherBudgetsMaySelect) {
 
 TEST(BudgetScope, KnowsTheBudgetsOfPodsThatWereThereWhenTheyWereListed) {
   BudgetScope scope;
-  EXPECT_TRUE(scope.knows(labelled("web"))) << "whoever lists no budgets for the scope knows all";
+  EXPECT_TRUE(scope.knows(labelled("web"))) << "before known_for(), the budgets of all pods count as known";
   scope.known_for(0);
   EXPECT_TRUE(scope.is_complete()) << "there is no pod yet";
   scope.add(labelled("web"));

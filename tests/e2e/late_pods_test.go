@@ -1,15 +1,14 @@
 package e2e
 
 import (
-	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// During a drain two pods come to the node that nobody has scheduled. No pod of the node had their labels before, and
-// their budget existed before the drain. The drain lists the budgets once more, and evicts the pods when this one is
-// deleted.
+// The test binds two pods to the node during its drain, without the scheduler. No pod of the node had their labels
+// before, and their budget existed before the drain. The drain lists the budgets once more, and evicts the pods when the
+// test deletes their budget.
 func TestLatePodsWithABudgetOfTheirOwn(t *testing.T) {
 	t.Parallel()
 	needHaulout(t)
@@ -20,26 +19,14 @@ func TestLatePodsWithABudgetOfTheirOwn(t *testing.T) {
 
 	drain, err := w.Start(t.Context(), haulout, "drain", w.Node("old"), "--settle=0", "--force")
 	must(t, err)
-	untilRefused := func(what, prefix string) {
-		t.Helper()
-		must(t, Until(t.Context(), what, func() (bool, error) {
-			requests, err := w.Requests()
-			for _, request := range requests {
-				if request.RefusedEviction() && strings.HasPrefix(request.ObjectRef.Name, prefix) {
-					return true, nil
-				}
-			}
-			return false, err
-		}))
-	}
-	untilRefused("the drain to begin", "web-")
+	must(t, eachRefused(t.Context(), w, 1)) // the drain has begun
 	for _, name := range []string{"late-0", "late-1"} {
 		pod := Pod("late")
 		pod.Name = name
 		pod.Spec.NodeName = w.Node("old")
 		must(t, w.Apply(t.Context(), pod))
 	}
-	untilRefused("a late pod to be held", "late-")
+	must(t, eachRefused(t.Context(), w, 2))
 	lists := func() int {
 		requests, err := w.Requests()
 		must(t, err)
