@@ -40,6 +40,10 @@ bool is_held_by_guard(const TrackedPod* tracked) {
   return tracked->state == PodState::parked && tracked->hold == TrackedPod::Hold::guard;
 }
 
+bool is_parked_for_an_event(const TrackedPod* tracked) {
+  return tracked->state == PodState::parked && tracked->hold != TrackedPod::Hold::turn;
+}
+
 // Returns true if the server answered that the pod does not exist or that another pod has its name, while the view
 // still has the pod.
 bool said_gone(const TrackedPod& tracked) {
@@ -588,10 +592,12 @@ bool Pipeline::few_left() const {
 
 Duration Pipeline::patience() const {
   if (few_left()) return Duration::zero();
-  const std::size_t queued = count_of(PodState::queued);
-  const bool for_a_place = options_.max_places != 0 && queued > 0;
-  if (!window_.full() && (any_parked() || for_a_place)) return Duration::zero();
-  return queued > 0 || window_.full() ? patience_before : patience_at_the_end;
+  const std::size_t unsent = count_of(PodState::queued) + count_of(PodState::parked);
+  const bool for_a_place = options_.max_places != 0 && unsent > 0;
+  const bool for_an_event = signal_window_.out() > 0 ||
+                            (count_of(PodState::parked) > 0 && std::ranges::any_of(order_, is_parked_for_an_event));
+  if (!window_.full() && (for_a_place || for_an_event)) return Duration::zero();
+  return unsent > 0 || window_.full() ? patience_before : patience_at_the_end;
 }
 
 void Pipeline::depart(TrackedPod& tracked, TimePoint now) {
@@ -677,7 +683,8 @@ std::optional<EvictionGuard::Hold> Pipeline::held_by_guard(TrackedPod& tracked, 
 bool Pipeline::park_for_guard(TrackedPod& tracked, TimePoint now) {
   if (options_.guards.empty()) return false;
   auto held = held_by_guard(tracked, now);
-  if (tracked.hold == TrackedPod::Hold::guard) tracked.hold = TrackedPod::Hold::none;
+  if (tracked.hold == TrackedPod::Hold::guard || tracked.hold == TrackedPod::Hold::turn)
+    tracked.hold = TrackedPod::Hold::none;
   if (!held) return false;
   tracked.hold = TrackedPod::Hold::guard;
   park(tracked, std::move(held->reason), std::move(held->message), held->until);
@@ -703,6 +710,7 @@ void Pipeline::ask_guards_again(TimePoint now) {
     if (auto held = held_by_guard(*tracked, now)) {
       park(*tracked, std::move(held->reason), std::move(held->message), held->until);
     } else {
+      tracked->hold = TrackedPod::Hold::turn;
       tracked->wake_at = std::min(tracked->wake_at, now);
     }
   }
@@ -739,8 +747,8 @@ bool Pipeline::take(Pass pass, Taking& taking) {
     // Pods of one controller are adjacent in `order_`. If a lane is busy for the first of them, it is busy for all with
     // the same budgets.
     const bool same_lane = busy && busy == tracked->budgets;
-    if (!same_lane && park_for_guard(*tracked, now)) continue;
     const auto gate = same_lane ? BudgetBook::Gate::busy : gate_of(*tracked);
+    if (gate != BudgetBook::Gate::busy && park_for_guard(*tracked, now)) continue;
     busy = gate == BudgetBook::Gate::busy && !tracked->budgets->empty() ? tracked->budgets : nullptr;
     if (gate == BudgetBook::Gate::closed) park_at_closed_gate(*tracked, now);
     if (gate == BudgetBook::Gate::closed || !down_webhook(*tracked).empty() || waits_unseen(*tracked)) {

@@ -36,7 +36,7 @@ Scope about_pod(const TrackedPod& tracked) {
 // leave first is not parked.
 bool may_begin_with(const TrackedPod& tracked) {
   return tracked.decision.verdict == Verdict::evict && !tracked.request_out && tracked.state == PodState::parked &&
-         (tracked.hold == TrackedPod::Hold::none || tracked.hold == TrackedPod::Hold::guard);
+         tracked.hold != TrackedPod::Hold::policy && tracked.hold != TrackedPod::Hold::pinned;
 }
 
 // The machine goes down, so there is no time for replacements.

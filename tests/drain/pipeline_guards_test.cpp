@@ -9,6 +9,7 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class PipelineGuardsTest : public PipelineTest {
  protected:
@@ -80,6 +81,96 @@ TEST_F(PipelineGuardsTest, APodThatIsHeldAfterALostAnswerCountsAsLeavingOnlyForA
   now += 2min;
   EXPECT_THAT(take(), IsEmpty());
   EXPECT_EQ(holds.told["a"], Leaves::no);
+}
+
+// A guard that holds all pods but one, and then none. It counts how often it was asked.
+struct HoldsAllButOne final : EvictionGuard {
+  std::optional<Hold> held(const k8s::Pod& pod, TimePoint) override {
+    ++asked;
+    return holds && pod.name != canary ? std::optional(Hold{"AwaitingReplacement", "held", TimePoint::max()})
+                                       : std::nullopt;
+  }
+  void leaving(const k8s::Pod&, Leaves) override {}
+
+  bool holds = true;
+  std::string canary = "pod-0";
+  int asked = 0;
+};
+
+// Twelve pods behind one budget, which allows all of them to leave. A guard has held all but the first, whose eviction
+// was accepted, and has let them go.
+class PodsThatWaitForTheirTurnTest : public PipelineTest {
+ protected:
+  void SetUp() override {
+    PipelineOptions options;
+    options.max_places = 0;
+    options.guards = {&guard};
+    make(options);
+    const auto budget = a_budget("web", 12);
+    pipeline->budget_changed(budget.uid, &budget, now);
+    for (int i = 0; i < 12; ++i) pods.push_back(a_pod("pod-" + std::to_string(i)));
+    plan(pods);
+    ASSERT_THAT(take(), ElementsAre("pod-0"));
+    accept(pods[0]);
+    ASSERT_THAT(take(), IsEmpty()) << "the guard holds the others";
+    ASSERT_EQ(pipeline->patience(), 0ms);
+    guard.holds = false;
+    pipeline->guards_changed();
+    sent = take();
+    ASSERT_THAT(sent, SizeIs(1)) << "one request at a time for each budget";
+  }
+  // Returns how often a batch of changed replacements makes the pipeline ask the guard.
+  int asked_after_news() {
+    guard.asked = 0;
+    pipeline->guards_changed();
+    EXPECT_THAT(take(), IsEmpty());
+    return guard.asked;
+  }
+
+  HoldsAllButOne guard;
+  std::vector<k8s::Pod> pods;
+  std::vector<std::string> sent;
+};
+
+// The guard was once asked about each of these pods again after each batch of events, until the last one was sent.
+TEST_F(PodsThatWaitForTheirTurnTest, TheGuardIsNotAskedBeforeTheirTurn) {
+  EXPECT_EQ(asked_after_news(), 0);
+}
+
+// Only the answer of the server decides when the next of them is sent, as for pods that no guard ever held.
+TEST_F(PodsThatWaitForTheirTurnTest, WatchEventsMayWait) {
+  EXPECT_GT(pipeline->patience(), 0ms);
+}
+
+TEST_F(PodsThatWaitForTheirTurnTest, TheGuardIsAskedBeforeEachIsSent) {
+  guard.holds = true;
+  guard.canary.clear();
+  accept(a_pod(sent.front()));
+  EXPECT_THAT(take(), IsEmpty());
+  EXPECT_EQ(pipeline->patience(), 0ms);
+  guard.holds = false;
+  pipeline->guards_changed();
+  EXPECT_THAT(take(), SizeIs(1));
+}
+
+// A place becomes free when the view shows that a pod is deleted.
+TEST_F(PodsThatWaitForTheirTurnTest, EventsAreUrgentIfTheyWaitForAPlace) {
+  PipelineOptions options;
+  options.max_places = 1;
+  options.guards = {&guard};
+  make(options);
+  guard.holds = true;
+  plan(pods);
+  ASSERT_THAT(take(), ElementsAre("pod-0"));
+  guard.holds = false;
+  pipeline->guards_changed();
+  ASSERT_THAT(take(), IsEmpty());
+  EXPECT_EQ(pipeline->patience(), 0ms);
+}
+
+TEST_F(PodsThatWaitForTheirTurnTest, EventsAreUrgentIfOneWaitsForItsBudget) {
+  refuse(a_pod(sent.front()), closed_budget);
+  EXPECT_EQ(pipeline->patience(), 0ms);
 }
 
 TEST_F(PipelineGuardsTest, APodThatIsHeldIsLookedAtAgainWhenItChanges) {
