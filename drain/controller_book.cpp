@@ -347,16 +347,17 @@ void ControllerBook::gone(const std::string& uid, TimePoint now) {
 
 void ControllerBook::pod_changed(const std::string& uid, const k8s::Replica* pod, TimePoint now, WallTime wall) {
   if (!pod || !is_guarded(*pod)) return gone(uid, now);
-  const ControllerQuestion question = question_about(*pod);
-  const std::string owner = question.key();
+  const ControllerName name{pod->ns, pod->controller->uid};
   // Another controller has adopted the pod since.
-  if (const auto known = owner_.find(uid); known != owner_.end() && known->second != owner) gone(uid, now);
-  Owner& entry = owners_[owner];
-  owner_[uid] = owner;
-  if (entry.group) {
-    questions_.note(question);
-  } else {
-    questions_.found(question);
+  if (const auto known = owner_.find(uid); known != owner_.end() && name_in(known->second) != name) gone(uid, now);
+  auto owner = owners_.find(name);
+  if (owner == owners_.end()) owner = owners_.try_emplace(controller_key(pod->ns, pod->controller->uid)).first;
+  owner_.try_emplace(uid, owner->first);
+  Owner& entry = owner->second;
+  if (!entry.group) {
+    questions_.found(question_about(*pod));
+  } else if (!std::exchange(entry.noted, true)) {
+    questions_.note(question_about(*pod));
   }
   ControlledPod& member = entry.pods[uid];
   if (member.number == 0) member.number = ++last_number_;
@@ -364,7 +365,7 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Replica* pod
   const bool was_homeless = !is_new && member.unschedulable.has_value();
   member.seen = true;
   member.created = pod->created;
-  member.key = pod->key();
+  if (is_new) member.key = pod->key();
   member.owned = pod->owned;
   member.ready = pod->ready;
   member.terminating = pod->terminating();

@@ -284,6 +284,7 @@ class ControllerBook {
   // guards are asked about hundreds of pods after each event, so both are found by hash.
   struct Owner {
     ControllerGroup* group = nullptr;  // in `groups_`
+    bool noted = false;                // the question about it was stored (ControllerQuestions::note())
     std::unordered_map<std::string, ControlledPod> pods;
   };
 

@@ -16,10 +16,13 @@ namespace {
 
 // How long the view of a namespace may collect watch events before it processes them together. Each replacement causes
 // about four events. The delay does not matter, because replacements take seconds to become Ready. After each batch the
-// guards are asked again about each pod that waits for them. So the more pods wait, the larger the batches are, and the
-// share of the processor that this takes does not grow with the number of pods.
-Duration namespaces_patience(std::size_t waiting) {
+// guards are asked again about each pod that they hold. So the more pods wait, the larger the batches are, and the share
+// of the processor that this takes does not grow with the number of pods. While no guard holds a pod, the events are
+// processed together with those of the node's pods.
+Duration namespaces_patience(const Pipeline& pipeline) {
   using std::chrono::microseconds, std::chrono::milliseconds;
+  if (!pipeline.any_held_by_guard()) return Pipeline::patience_before;
+  const std::size_t waiting = pipeline.leaving().size();
   return std::clamp<Duration>(microseconds(250) * waiting, milliseconds(40), milliseconds(250));
 }
 
@@ -222,9 +225,7 @@ asio::awaitable<void> ControllersFeed::follow(std::string ns) {
   k8s::ReflectorOptions options;
   options.ns = ns;
   options.page_size = session_.options().page_size;
-  options.gather_until = [this] {
-    return gathered_at(session_.now(), namespaces_patience(pipeline_.leaving().size()));
-  };
+  options.gather_until = [this] { return gathered_at(session_.now(), namespaces_patience(pipeline_)); };
   auto& view = views_[ns];
   view = std::make_unique<k8s::Reflector<k8s::Replica>>(
       session_.client(), session_.rng(), options,

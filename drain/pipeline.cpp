@@ -71,9 +71,6 @@ constexpr std::size_t few = 10;
 // How long events may wait when the evictions of all pods have been sent. All pods may then be deleted at the same
 // moment, and the drain must detect its end within 100 ms.
 constexpr Duration patience_at_the_end = std::chrono::milliseconds(40);
-// How long events may wait while pods still have to be evicted: long enough to keep the processing cheap, short enough
-// to show progress to people.
-constexpr Duration patience_before = std::chrono::milliseconds(200);
 
 // Returns true if no gang of the tier `gang` may be broken before `other` has left. Otherwise a run would be stopped
 // for a drain that does not come to its end.

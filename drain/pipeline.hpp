@@ -204,6 +204,9 @@ class Pipeline {
   // Repeats the decisions that depend on time, such as whether a pod is still protected.
   void time_passed(TimePoint now);
 
+  // How long watch events may wait while pods still have to be evicted and no event can be urgent: long enough to keep
+  // the processing cheap, short enough to show progress to people.
+  static constexpr Duration patience_before = std::chrono::milliseconds(200);
   // Returns how long watch events of pods and budgets may wait before they are processed. Zero while an event may allow
   // an eviction or be the last one of the drain. Not zero while the next eviction depends on an answer, or none is left
   // to send.

@@ -1,5 +1,7 @@
 #include "k8s/object_store.hpp"
 
+#include <algorithm>
+
 #include "k8s/list_budget.hpp"
 #include "k8s/objects.hpp"
 
@@ -20,20 +22,18 @@ std::pair<std::string_view, std::string_view> name_of(const T& object) {
 }  // namespace
 
 template <class T>
-bool ObjectStore<T>::ByName::operator()(typename Objects::const_iterator one,
-                                        typename Objects::const_iterator other) const {
-  return std::pair(name_of(one->second), std::string_view(one->first)) <
-         std::pair(name_of(other->second), std::string_view(other->first));
+std::size_t ObjectStore<T>::HashOfName::operator()(Place one) const {
+  return (*this)(name_of(one->second));
 }
 
 template <class T>
-bool ObjectStore<T>::ByName::operator()(typename Objects::const_iterator one, const Name& name) const {
-  return name_of(one->second) < name;
+bool ObjectStore<T>::EqualNames::operator()(Place one, Place other) const {
+  return name_of(one->second) == name_of(other->second);
 }
 
 template <class T>
-bool ObjectStore<T>::ByName::operator()(const Name& name, typename Objects::const_iterator one) const {
-  return name < name_of(one->second);
+bool ObjectStore<T>::EqualNames::operator()(Place one, const Name& name) const {
+  return name_of(one->second) == name;
 }
 
 template <class T>
@@ -105,10 +105,10 @@ void ObjectStore<T>::keep(T object, Tell tell) {
     known = objects_.emplace(std::move(uid), std::move(object)).first;
     names_.insert(known);
   } else {
-    // The API allows no change of a name. But a server that sends one must not break the order of `names_`.
+    // The API allows no change of a name. But a server that sends one must not break `names_`.
     memory_ -= memory_of(known->second);
     const bool renamed = name_of(known->second) != name_of(object);
-    if (renamed) names_.erase(known);
+    if (renamed) forget_name(known);
     known->second = std::move(object);
     if (renamed) names_.insert(known);
   }
@@ -120,10 +120,16 @@ void ObjectStore<T>::drop(const std::string& uid) {
   const auto known = objects_.find(uid);
   if (known == objects_.end()) return;
   memory_ -= memory_of(known->second);
-  names_.erase(known);
+  forget_name(known);
   objects_.erase(known);
   news_ = true;
   on_change_(uid, nullptr);
+}
+
+template <class T>
+void ObjectStore<T>::forget_name(Place known) {
+  const auto [begin, end] = names_.equal_range(known);
+  names_.erase(std::find(begin, end, known));
 }
 
 template <class T>

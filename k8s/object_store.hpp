@@ -14,6 +14,8 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -69,26 +71,32 @@ class ObjectStore {
 
  private:
   enum class Tell { changes, all };
-  // Orders by name, and by UID within one name.
-  struct ByName {
+  using Name = std::pair<std::string_view, std::string_view>;  // name and namespace
+  using Place = typename Objects::const_iterator;
+  struct HashOfName {
     using is_transparent = void;
-    using Name = std::pair<std::string_view, std::string_view>;
-    bool operator()(typename Objects::const_iterator one, typename Objects::const_iterator other) const;
-    bool operator()(typename Objects::const_iterator one, const Name& name) const;
-    bool operator()(const Name& name, typename Objects::const_iterator one) const;
+    std::size_t operator()(const Name& name) const { return std::hash<std::string_view>()(name.first); }
+    std::size_t operator()(Place one) const;
+  };
+  struct EqualNames {
+    using is_transparent = void;
+    bool operator()(Place one, Place other) const;
+    bool operator()(Place one, const Name& name) const;
+    bool operator()(const Name& name, Place one) const { return (*this)(one, name); }
   };
   void take_over(std::vector<T> listed, const std::set<std::string>& but, Tell tell);
   void keep(T object, Tell tell);
   void drop(const std::string& uid);
   void drop_namesakes(const T& object);
+  void forget_name(Place known);
 
   OnChange on_change_;
   std::function<bool(const T&)> wanted_;
   Objects objects_;
   std::size_t memory_ = 0;
-  std::set<typename Objects::const_iterator, ByName> names_;  // all objects, ordered by name
-  std::map<std::string, std::string> deleted_;                // recent deletions: UID → resourceVersion of the deletion
-  std::set<std::string> heard_;                               // UIDs in watch events during a Listening
+  std::unordered_multiset<Place, HashOfName, EqualNames> names_;  // all objects, found by name
+  std::unordered_map<std::string, std::string> deleted_;  // recent deletions: UID → resourceVersion of the deletion
+  std::set<std::string> heard_;                           // UIDs in watch events during a Listening
   unsigned listening_ = 0;
   bool news_ = false;
 };
