@@ -374,6 +374,7 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Replica* pod
   member.broken = !pod->ready && pod->created && wall > *pod->created + starting;
   member.unschedulable = member.bound ? std::nullopt : pod->unschedulable;
   if (member.unschedulable && !was_homeless) member.unschedulable_since = now;
+  any_was_unschedulable_ |= member.unschedulable.has_value();
   if (!entry.group) return;
   ControllerGroup& group = *entry.group;
   group.tally.reset();

@@ -268,6 +268,8 @@ class ControllerBook {
   void namespace_seen(const std::string& ns) { seen_.insert(ns); }
   bool sees(const std::string& ns) const { return seen_.contains(ns); }
   void forget_pods();
+  // Returns false if no pod was ever unschedulable, so that nobody needs to look for one.
+  bool any_was_unschedulable() const { return any_was_unschedulable_; }
   // Records whether a pod of the drained node is terminating, deleted or being evicted. If that is uncertain, the
   // caller passes true, because the pod may lack a replacement.
   void leaving(const k8s::Replica& pod, bool leaves);
@@ -303,6 +305,7 @@ class ControllerBook {
   mutable std::uint64_t tallies_ = 0;  // how many were computed
   ControllerQuestions questions_;
   std::set<std::string> seen_;  // namespaces whose pods are all known
+  bool any_was_unschedulable_ = false;
 };
 
 // Returns true if `group`, the controller of the pod, was looked up longer ago than ControllerBook::reread. Then

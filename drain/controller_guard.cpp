@@ -136,6 +136,7 @@ std::optional<ControllerGuard::Hold> ControllerGuard::held_by_budget(const Contr
 // first count (perhaps the canary of an earlier run), its replacement may have existed then. In that case all pods of
 // the group are considered.
 const ControlledPod* ControllerGuard::homeless(const ControllerGroup& group) const {
+  if (!book_.any_was_unschedulable()) return nullptr;
   const ControllerTally& tally = book_.tally_of(group);
   if (tally.any_left_before) return tally.homeless_of_all;
   return group.left_first ? tally.homeless : nullptr;
