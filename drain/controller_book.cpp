@@ -80,6 +80,24 @@ std::size_t without_replacement(const All& all, const ControllerGroup& group) {
   return static_cast<std::size_t>(std::max<std::int64_t>(0, missing));
 }
 
+// Updates a member after its pod was added or changed. Returns true if the pod is new and the controller now has more
+// pods that are not being deleted or evicted than it had replicas when it was last read.
+bool note_pod(const auto& owners, ControllerGroup& group, ControlledPod& member, bool is_new) {
+  // A pod that was broken at first and is Ready again replaces no other pod. It counts as if it had been Ready all the
+  // time.
+  if (member.ready && !member.terminating && member.broken_at_first) {
+    member.broken_at_first = member.takes_nothing = false;
+    member.ready_at_first = true;
+  }
+  if (!is_new || !group.controller.replicas) return false;
+  std::int64_t staying = 0;
+  each_pod(owners, group, [&](const ControlledPod& other) { staying += other.stays() ? 1 : 0; });
+  if (staying <= *group.controller.replicas) return false;
+  // The controller may have been scaled up. Then the additional pods replace no other pods, so it is read again.
+  group.holds = true;
+  return true;
+}
+
 }  // namespace
 
 Controller nothing_known_of(const k8s::OwnerReference& owner, const std::string& ns, std::string why) {
@@ -378,26 +396,8 @@ void ControllerBook::pod_changed(const std::string& uid, const k8s::Replica* pod
   if (!entry.group) return;
   ControllerGroup& group = *entry.group;
   group.tally.reset();
-  if (group.counted && note_pod(group, member, is_new))
+  if (group.counted && note_pod(owners_, group, member, is_new))
     group.read_again_at = std::min(group.read_again_at, now + reread_soon);
-}
-
-// Updates a member after its pod was added or changed. Returns true if the pod is new and the controller now has more
-// pods that are not being deleted or evicted than it had replicas when it was last read.
-bool ControllerBook::note_pod(ControllerGroup& group, ControlledPod& member, bool is_new) const {
-  // A pod that was broken at first and is Ready again replaces no other pod. It counts as if it had been Ready all the
-  // time.
-  if (member.ready && !member.terminating && member.broken_at_first) {
-    member.broken_at_first = member.takes_nothing = false;
-    member.ready_at_first = true;
-  }
-  if (!is_new || !group.controller.replicas) return false;
-  std::int64_t staying = 0;
-  each_pod(owners_, group, [&](const ControlledPod& other) { staying += other.stays() ? 1 : 0; });
-  if (staying <= *group.controller.replicas) return false;
-  // The controller may have been scaled up. Then the additional pods replace no other pods, so it is read again.
-  group.holds = true;
-  return true;
 }
 
 void ControllerBook::forget_pods() {

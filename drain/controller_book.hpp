@@ -294,7 +294,6 @@ class ControllerBook {
   void move_owner(const std::string& owner, const std::string& top);
   void merge(ControllerGroup& old, Owner& owner, ControllerGroup& into);
   void gone(const std::string& uid, TimePoint now);
-  bool note_pod(ControllerGroup& group, ControlledPod& pod, bool is_new) const;
 
   std::string node_;
   // Controllers are named by controller_key().

@@ -16,9 +16,9 @@ namespace {
 
 // How long the view of a namespace may collect watch events before it processes them together. Each replacement causes
 // about four events. The delay does not matter, because replacements take seconds to become Ready. After each batch the
-// guards are asked again about each pod that they hold. So the more pods wait, the larger the batches are, and the share
-// of the processor that this takes does not grow with the number of pods. While no guard holds a pod, the events are
-// processed together with those of the node's pods.
+// guards are asked again about each pod that they hold. So the more pods wait, the larger the batches are, and the
+// share of the processor that this takes does not grow with the number of pods. While no guard holds a pod, the events
+// are processed together with those of the node's pods.
 Duration namespaces_patience(const Pipeline& pipeline) {
   using std::chrono::microseconds, std::chrono::milliseconds;
   if (!pipeline.any_held_by_guard()) return Pipeline::patience_before;
