@@ -234,6 +234,7 @@ void Pipeline::park(TrackedPod& tracked, std::string reason, std::string message
       tracked.state != PodState::parked || tracked.report.reason != reason || tracked.report.message != message;
   const bool told_before = tracked.was_parked && tracked.report.reason == reason && tracked.report.message == message;
   become(tracked, PodState::parked);
+  if (tracked.hold == TrackedPod::Hold::turn) tracked.hold = TrackedPod::Hold::none;
   tracked.was_parked = true;
   tracked.holds_place = false;
   tracked.wake_at = wake_at;
@@ -753,7 +754,11 @@ bool Pipeline::take(Pass pass, Taking& taking) {
       continue;
     }
     close_behind(*tracked);
-    if (gate == BudgetBook::Gate::busy || !has_place(taking) || !window_.takes(tracked->pod.ns)) continue;
+    if (gate == BudgetBook::Gate::busy) continue;
+    if (!has_place(taking) || !window_.takes(tracked->pod.ns)) {
+      if (tracked->state == PodState::parked) tracked->hold = TrackedPod::Hold::turn;
+      continue;
+    }
     if (must_read_first(options_.guards, *tracked, now)) continue;
     send(*tracked, now);
     ++taking.places;

@@ -168,6 +168,36 @@ TEST_F(PodsThatWaitForTheirTurnTest, EventsAreUrgentIfTheyWaitForAPlace) {
   EXPECT_EQ(pipeline->patience(), 0ms);
 }
 
+// Otherwise it would seem to be held again, and events would be urgent until it is sent.
+TEST_F(PodsThatWaitForTheirTurnTest, APodKeepsItsTurnWhileTooManyRequestsAreInFlight) {
+  PipelineOptions options;
+  options.max_places = 0;
+  options.max_requests = 1;
+  options.guards = {&guard};
+  make(options);
+  guard.holds = true;
+  plan(pods);
+  ASSERT_THAT(take(), ElementsAre("pod-0"));
+  guard.holds = false;
+  pipeline->guards_changed();
+  ASSERT_THAT(take(), IsEmpty());
+  EXPECT_EQ(tracked(pods[1]).hold, TrackedPod::Hold::turn);
+  accept(pods[0]);
+  EXPECT_THAT(take(), SizeIs(1));
+}
+
+// Its budget closes while it waits for its turn, and opens again.
+TEST_F(PodsThatWaitForTheirTurnTest, APodWhoseBudgetClosesIsWokenByItsBudget) {
+  auto budget = a_budget("web", 0);
+  pipeline->budget_changed(budget.uid, &budget, now);
+  accept(a_pod(sent.front()));
+  ASSERT_THAT(take(), SizeIs(1)) << "a signal";
+  budget.disruptions_allowed = 1;
+  budget.resource_version += "0";
+  pipeline->budget_changed(budget.uid, &budget, now);
+  EXPECT_THAT(take(), SizeIs(1));
+}
+
 TEST_F(PodsThatWaitForTheirTurnTest, EventsAreUrgentIfOneWaitsForItsBudget) {
   refuse(a_pod(sent.front()), closed_budget);
   EXPECT_EQ(pipeline->patience(), 0ms);
