@@ -86,8 +86,8 @@ struct TrackedPod {
   PodState state = PodState::queued;
   // Why the pod is parked. `none`: its last eviction failed, or its budget is exhausted. `policy`: until policy decides
   // otherwise about the pod. `pinned`: until its controller does not count as pinned any more. `guard`: until the guard
-  // allows the eviction. `turn`: nothing holds it any more, and it waits for its turn like a queued pod: for its lane, a
-  // place, or fewer requests in flight. The guards are asked once more before its eviction is sent.
+  // allows the eviction. `turn`: nothing holds it any more, and it waits for its turn like a queued pod: for its lane,
+  // a place, or fewer requests in flight. The guards are asked once more before its eviction is sent.
   enum class Hold { none, policy, pinned, guard, turn } hold = Hold::none;
   EvictionVerdict last_verdict = EvictionVerdict::accepted;
   std::uint32_t refusals = 0;  // failed evictions in a row whose answers had the same class (last_verdict)

@@ -101,7 +101,7 @@ func workloads() []workload {
 		},
 		{
 			name: "thousand", title: "1,000 pods of 2 s, ten wide budgets, and 9,000 other pods in the namespace",
-			pods: 1000, others: 9000, deployments: 10, large: true, wall: 0.35, cpu: 0.50, guardedCPU: 2.00,
+			pods: 1000, others: 9000, deployments: 10, large: true, wall: 0.35, cpu: 0.50, guardedCPU: 1.50,
 			build: func(s *setup) {
 				for i := range 10 {
 					name := fmt.Sprintf("web%d", i)
